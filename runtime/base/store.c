@@ -1,0 +1,62 @@
+/*
+ * Building transactions: see store.h. Engines are in runtime/store.
+ */
+#include "runtime/base/store.h"
+
+#include "runtime/base/alloc.h"
+
+struct store_txn *store_txn_new(void)
+{
+    struct store_txn *txn = rt_xalloc(sizeof(*txn));
+
+    rt_list_init(&txn->link);
+    return txn;
+}
+
+struct store_txn *store_txn_free(struct store_txn *txn)
+{
+    if (!txn)
+        return NULL;
+    rt_arena_reset(&txn->arena);
+    (void)rt_free(txn->operations);
+    return rt_free(txn);
+}
+
+static void add(struct store_txn *txn, enum store_operation_kind kind, struct rt_bytes key,
+                struct rt_bytes value)
+{
+    struct store_operation *operation;
+
+    rt_assert(key.size >= 1 && key.size <= STORE_KEY_MAX);
+    rt_assert(txn->n_operations < STORE_TXN_OPERATIONS_MAX);
+    if (txn->n_operations == txn->capacity) {
+        txn->capacity = txn->capacity == 0 ? 4 : txn->capacity * 2;
+        txn->operations = rt_xrealloc(txn->operations, txn->capacity * sizeof(*txn->operations));
+    }
+    operation = &txn->operations[txn->n_operations];
+    *operation = (struct store_operation){.kind = kind};
+    if (!rt_arena_copy(&txn->arena, key, &operation->key) ||
+        !rt_arena_copy(&txn->arena, value, &operation->value))
+        rt_assert(!"transaction larger than its arena");
+    txn->n_operations++;
+}
+
+void store_txn_compare(struct store_txn *txn, struct rt_bytes key, struct rt_bytes value)
+{
+    add(txn, STORE_COMPARE, key, value);
+}
+
+void store_txn_compare_absent(struct store_txn *txn, struct rt_bytes key)
+{
+    add(txn, STORE_COMPARE_ABSENT, key, (struct rt_bytes){0});
+}
+
+void store_txn_put(struct store_txn *txn, struct rt_bytes key, struct rt_bytes value)
+{
+    add(txn, STORE_PUT, key, value);
+}
+
+void store_txn_delete(struct store_txn *txn, struct rt_bytes key)
+{
+    add(txn, STORE_DELETE, key, (struct rt_bytes){0});
+}
