@@ -7,9 +7,10 @@
 #include <stddef.h>
 
 /* The caller has to look at the result. */
-#define RT_MUST_USE              __attribute__((warn_unused_result))
-#define RT_PRINTF(format, first) __attribute__((format(printf, format, first)))
-#define RT_NORETURN              __attribute__((noreturn))
+#define RT_MUST_USE __attribute__((warn_unused_result))
+#define RT_PRINTF(format_index, first_index)                                                       \
+    __attribute__((format(printf, format_index, first_index)))
+#define RT_NORETURN __attribute__((noreturn))
 
 /* Runs f(&variable) when the variable leaves its scope. */
 #define RT_CLEANUP(f) __attribute__((cleanup(f)))

@@ -37,7 +37,7 @@ static void add(struct store_txn *txn, enum store_operation_kind kind, struct rt
     *operation = (struct store_operation){.kind = kind};
     if (!rt_arena_copy(&txn->arena, key, &operation->key) ||
         !rt_arena_copy(&txn->arena, value, &operation->value))
-        rt_assert(!"transaction larger than its arena");
+        rt_assert(false);
     txn->n_operations++;
 }
 
