@@ -61,7 +61,7 @@ void *rt_arena_alloc(struct rt_arena *arena, size_t size)
     size_t rounded;
     void *pointer;
 
-    if (size > limit)
+    if (size > limit || size > SIZE_MAX / 2)
         return NULL;
     rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (rounded == 0)
