@@ -1,0 +1,192 @@
+/*
+ * Deep copies of messages into an arena: see message.h. Every byte string and array of a message is
+ * named exactly once here; a field that is added to a message and borrows memory belongs here too.
+ */
+#include "runtime/model/message.h"
+
+struct copier {
+    struct rt_arena *arena;
+    bool full;
+};
+
+static void copy_bytes(struct copier *copier, struct rt_bytes *bytes)
+{
+    if (!copier->full && !rt_arena_copy(copier->arena, *bytes, bytes))
+        copier->full = true;
+}
+
+/* A copy of n items of `size` bytes; NULL for none or when the arena is full. */
+static void *copy_array(struct copier *copier, const void *items, size_t n, size_t size)
+{
+    void *copy;
+
+    if (n == 0 || copier->full)
+        return NULL;
+    copy = rt_arena_alloc(copier->arena, n * size);
+    if (!copy) {
+        copier->full = true;
+        return NULL;
+    }
+    memcpy(copy, items, n * size);
+    return copy;
+}
+
+static void copy_rows(struct copier *copier, struct model_row **rows, size_t n_rows)
+{
+    *rows = copy_array(copier, *rows, n_rows, sizeof(**rows));
+    for (size_t i = 0; *rows && i < n_rows; i++)
+        copy_bytes(copier, &(*rows)[i].key);
+}
+
+static enum rt_code finish(const struct copier *copier, struct rt_error *err)
+{
+    if (copier->full)
+        return rt_fail(err, RT_RESOURCE_EXHAUSTED, "no memory for a copy of the message");
+    return RT_OK;
+}
+
+static void copy_data_request(struct copier *copier, struct model_data_request *data)
+{
+    copy_bytes(copier, &data->header.key);
+    copy_bytes(copier, &data->value);
+}
+
+static void copy_reconcile_request(struct copier *copier, struct model_reconcile_request *reconcile)
+{
+    reconcile->rows =
+        copy_array(copier, reconcile->rows, reconcile->n_rows, sizeof(*reconcile->rows));
+    for (size_t i = 0; reconcile->rows && i < reconcile->n_rows; i++)
+        copy_bytes(copier, &reconcile->rows[i].key);
+}
+
+static void copy_pull_rows_request(struct copier *copier, struct model_pull_rows_request *pull)
+{
+    pull->keys = copy_array(copier, pull->keys, pull->n_keys, sizeof(*pull->keys));
+    for (size_t i = 0; pull->keys && i < pull->n_keys; i++)
+        copy_bytes(copier, &pull->keys[i]);
+}
+
+enum rt_code model_request_copy(struct model_request *ret_copy, const struct model_request *source,
+                                struct rt_arena *arena, struct rt_error *err)
+{
+    struct copier copier = {.arena = arena};
+
+    *ret_copy = *source;
+    switch (source->kind) {
+    case MODEL_CALL_RECONCILE:
+        copy_reconcile_request(&copier, &ret_copy->reconcile);
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        copy_pull_rows_request(&copier, &ret_copy->pull_rows);
+        break;
+    case MODEL_CALL_FENCE:
+        copy_bytes(&copier, &ret_copy->fence.key);
+        break;
+    case MODEL_CALL_ACTIVATE:
+        copy_bytes(&copier, &ret_copy->activate.row.key);
+        break;
+    case MODEL_CALL_DROP:
+        copy_bytes(&copier, &ret_copy->drop.key);
+        break;
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+        copy_data_request(&copier, &ret_copy->data);
+        break;
+    case MODEL_CALL_EXECUTE:
+        copy_bytes(&copier, &ret_copy->execute.key);
+        copy_bytes(&copier, &ret_copy->execute.value);
+        break;
+    case MODEL_CALL_LIST_INSTANCES:
+    case MODEL_CALL_LIST_KEYS:
+        copy_bytes(&copier, &ret_copy->page.prefix);
+        copy_bytes(&copier, &ret_copy->page.after);
+        break;
+    case MODEL_CALL_KEY_STATUS:
+        copy_bytes(&copier, &ret_copy->key_status.key);
+        break;
+    case MODEL_CALL_REGISTER:
+    case MODEL_CALL_RENEW:
+    case MODEL_CALL_LEAVE:
+    case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_CALL_OPEN_SESSION:
+    case MODEL_CALL_KEEP_ALIVE:
+    case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_N_CALL_KINDS:
+        break;
+    }
+    return finish(&copier, err);
+}
+
+static void copy_key_status(struct copier *copier, struct model_key_status_response *status)
+{
+    copy_bytes(copier, &status->value);
+    status->waiters =
+        copy_array(copier, status->waiters, status->n_waiters, sizeof(*status->waiters));
+    for (size_t i = 0; status->waiters && i < status->n_waiters; i++)
+        copy_bytes(copier, &status->waiters[i]);
+}
+
+static void copy_list_keys(struct copier *copier, struct model_list_keys_response *list)
+{
+    list->keys = copy_array(copier, list->keys, list->n_keys, sizeof(*list->keys));
+    for (size_t i = 0; list->keys && i < list->n_keys; i++)
+        copy_bytes(copier, &list->keys[i].key);
+}
+
+enum rt_code model_response_copy(struct model_response *ret_copy,
+                                 const struct model_response *source, enum model_call_kind kind,
+                                 struct rt_arena *arena, struct rt_error *err)
+{
+    struct copier copier = {.arena = arena};
+
+    *ret_copy = *source;
+    if (source->code != RT_OK) {
+        copy_bytes(&copier, &ret_copy->error.key);
+        return finish(&copier, err);
+    }
+    switch (kind) {
+    case MODEL_CALL_RECONCILE:
+        copy_rows(&copier, &ret_copy->reconcile.rows, source->reconcile.n_rows);
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        copy_rows(&copier, &ret_copy->pull_rows.rows, source->pull_rows.n_rows);
+        break;
+    case MODEL_CALL_FENCE:
+    case MODEL_CALL_ACTIVATE:
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+        copy_bytes(&copier, &ret_copy->data.value);
+        break;
+    case MODEL_CALL_EXECUTE:
+        copy_bytes(&copier, &ret_copy->execute.data.value);
+        break;
+    case MODEL_CALL_LIST_INSTANCES:
+        ret_copy->list_instances.instances =
+            copy_array(&copier, source->list_instances.instances,
+                       source->list_instances.n_instances, sizeof(struct model_instance_info));
+        break;
+    case MODEL_CALL_KEY_STATUS:
+        copy_key_status(&copier, &ret_copy->key_status);
+        break;
+    case MODEL_CALL_LIST_KEYS:
+        copy_list_keys(&copier, &ret_copy->list_keys);
+        break;
+    case MODEL_CALL_REGISTER:
+    case MODEL_CALL_RENEW:
+    case MODEL_CALL_LEAVE:
+    case MODEL_CALL_DROP:
+    case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_CALL_OPEN_SESSION:
+    case MODEL_CALL_KEEP_ALIVE:
+    case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_N_CALL_KINDS:
+        break;
+    }
+    return finish(&copier, err);
+}

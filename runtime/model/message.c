@@ -1,0 +1,130 @@
+/*
+ * Names, failures and deep copies of messages: see message.h. Pure.
+ */
+#include "runtime/model/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *model_call_kind_name(enum model_call_kind kind)
+{
+    static const char *const names[MODEL_N_CALL_KINDS] = {
+        [MODEL_CALL_REGISTER] = "REGISTER",
+        [MODEL_CALL_RECONCILE] = "RECONCILE",
+        [MODEL_CALL_RENEW] = "RENEW",
+        [MODEL_CALL_LEAVE] = "LEAVE",
+        [MODEL_CALL_PULL_ROWS] = "PULL_ROWS",
+        [MODEL_CALL_FENCE] = "FENCE",
+        [MODEL_CALL_ACTIVATE] = "ACTIVATE",
+        [MODEL_CALL_DROP] = "DROP",
+        [MODEL_CALL_SET] = "SET",
+        [MODEL_CALL_STORE] = "STORE",
+        [MODEL_CALL_PUT] = "PUT",
+        [MODEL_CALL_READ] = "READ",
+        [MODEL_CALL_DELETE] = "DELETE",
+        [MODEL_CALL_INSTANCE_STATUS] = "INSTANCE_STATUS",
+        [MODEL_CALL_OPEN_SESSION] = "OPEN_SESSION",
+        [MODEL_CALL_KEEP_ALIVE] = "KEEP_ALIVE",
+        [MODEL_CALL_CLOSE_SESSION] = "CLOSE_SESSION",
+        [MODEL_CALL_EXECUTE] = "EXECUTE",
+        [MODEL_CALL_LIST_INSTANCES] = "LIST_INSTANCES",
+        [MODEL_CALL_KEY_STATUS] = "KEY_STATUS",
+        [MODEL_CALL_LIST_KEYS] = "LIST_KEYS",
+    };
+
+    return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
+}
+
+const char *model_member_state_name(enum model_member_state state)
+{
+    static const char *const names[] = {
+        [MODEL_MEMBER_JOINING] = "joining",
+        [MODEL_MEMBER_ALIVE] = "alive",
+        [MODEL_MEMBER_DEAD] = "dead",
+        [MODEL_MEMBER_LEFT] = "left",
+    };
+
+    return (size_t)state < RT_ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+const char *model_statement_kind_name(enum model_statement_kind kind)
+{
+    static const char *const names[] = {
+        [MODEL_STATEMENT_GET] = "GET",     [MODEL_STATEMENT_SET] = "SET",
+        [MODEL_STATEMENT_STORE] = "STORE", [MODEL_STATEMENT_PUT] = "PUT",
+        [MODEL_STATEMENT_READ] = "READ",   [MODEL_STATEMENT_DELETE] = "DELETE",
+        [MODEL_STATEMENT_AWAIT] = "AWAIT",
+    };
+
+    return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
+}
+
+void model_response_fail(struct model_response *response, enum model_reason reason,
+                         const char *format, ...)
+{
+    struct model_error *error = &response->error;
+    va_list arguments;
+
+    *error = (struct model_error){
+        .reason = reason,
+        .applied = model_reason_applied(reason),
+    };
+    response->code = model_reason_code(reason);
+    va_start(arguments, format);
+    (void)vsnprintf(error->message, sizeof(error->message), format, arguments);
+    va_end(arguments);
+}
+
+void model_response_ok(struct model_response *response, enum model_call_kind kind)
+{
+    response->code = RT_OK;
+    switch (kind) {
+    case MODEL_CALL_REGISTER:
+        response->reg = (struct model_register_response){0};
+        break;
+    case MODEL_CALL_RECONCILE:
+        response->reconcile = (struct model_reconcile_response){0};
+        break;
+    case MODEL_CALL_RENEW:
+        response->renew = (struct model_renew_response){0};
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        response->pull_rows = (struct model_pull_rows_response){0};
+        break;
+    case MODEL_CALL_FENCE:
+    case MODEL_CALL_ACTIVATE:
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+        response->data = (struct model_data_response){0};
+        break;
+    case MODEL_CALL_INSTANCE_STATUS:
+        response->instance_status = (struct model_instance_status_response){0};
+        break;
+    case MODEL_CALL_OPEN_SESSION:
+        response->open_session = (struct model_open_session_response){0};
+        break;
+    case MODEL_CALL_KEEP_ALIVE:
+        response->keep_alive = (struct model_keep_alive_response){0};
+        break;
+    case MODEL_CALL_EXECUTE:
+        response->execute = (struct model_execute_response){0};
+        break;
+    case MODEL_CALL_LIST_INSTANCES:
+        response->list_instances = (struct model_list_instances_response){0};
+        break;
+    case MODEL_CALL_KEY_STATUS:
+        response->key_status = (struct model_key_status_response){0};
+        break;
+    case MODEL_CALL_LIST_KEYS:
+        response->list_keys = (struct model_list_keys_response){0};
+        break;
+    case MODEL_CALL_LEAVE:
+    case MODEL_CALL_DROP:
+    case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_N_CALL_KINDS:
+        break;
+    }
+}

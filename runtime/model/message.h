@@ -1,0 +1,462 @@
+/*
+ * Every request and response that crosses between the services, as plain structures. Cores speak
+ * only these; runtime/wire turns them into protobuf and back; the simulator carries copies of them.
+ *
+ * Byte strings are borrowed: on an inbound call they live as long as the call, on an outbound call
+ * they belong to the call's arena (runtime/model/call.h). C strings inside structures are fixed
+ * arrays, always terminated. Durations are what crosses, never absolute times.
+ *
+ * A zero number means "none" where the field says so: epochs, incarnations and tokens start at 1.
+ */
+#ifndef MODEL_MESSAGE_H
+#define MODEL_MESSAGE_H
+
+#include "runtime/base/arena.h"
+#include "runtime/model/ids.h"
+#include "runtime/model/reason.h"
+
+enum model_call_kind {
+    /* RegistryService, instance → coordinator */
+    MODEL_CALL_REGISTER,
+    MODEL_CALL_RECONCILE,
+    MODEL_CALL_RENEW,
+    MODEL_CALL_LEAVE,
+    MODEL_CALL_PULL_ROWS,
+    /* OwnershipService, coordinator → instance */
+    MODEL_CALL_FENCE,
+    MODEL_CALL_ACTIVATE,
+    MODEL_CALL_DROP,
+    /* InstanceService, coordinator or client → instance */
+    MODEL_CALL_SET,
+    MODEL_CALL_STORE,
+    MODEL_CALL_PUT,
+    MODEL_CALL_READ,
+    MODEL_CALL_DELETE,
+    MODEL_CALL_INSTANCE_STATUS,
+    /* CoordinatorService, client → coordinator */
+    MODEL_CALL_OPEN_SESSION,
+    MODEL_CALL_KEEP_ALIVE,
+    MODEL_CALL_CLOSE_SESSION,
+    MODEL_CALL_EXECUTE,
+    /* AdminService, operator → coordinator; never change anything */
+    MODEL_CALL_LIST_INSTANCES,
+    MODEL_CALL_KEY_STATUS,
+    MODEL_CALL_LIST_KEYS,
+
+    MODEL_N_CALL_KINDS
+};
+
+/* "REGISTER" … for logs and simulator traces. */
+const char *model_call_kind_name(enum model_call_kind kind);
+
+/* When a write needs the key's lock token. */
+enum model_locking {
+    MODEL_LOCKING_OPTIONAL, /* only while the key is locked */
+    MODEL_LOCKING_REQUIRED, /* always (classic) */
+    MODEL_LOCKING_NONE,     /* never checked */
+};
+
+enum model_member_state {
+    MODEL_MEMBER_JOINING, /* registered, not reconciled */
+    MODEL_MEMBER_ALIVE,
+    MODEL_MEMBER_DEAD, /* lease ran out, one-way for an incarnation */
+    MODEL_MEMBER_LEFT, /* said goodbye */
+};
+
+/* "joining", "alive", "dead", "left" */
+const char *model_member_state_name(enum model_member_state state);
+
+/* ---- registry -------------------------------------------------------------------------------- */
+
+struct model_register_request {
+    char name[MODEL_NAME_MAX + 1];
+    char address[MODEL_ADDRESS_MAX + 1]; /* where coordinator and clients reach it */
+    struct model_id cluster_id;          /* none on the first start of a data directory */
+    struct model_id store_id;
+    struct model_id boot_id;
+    struct model_id machine_id;
+    bool local_store; /* the data directory is on a local file system */
+    uint64_t entries_total;
+    uint64_t entry_size; /* bytes */
+};
+
+struct model_register_response {
+    struct model_id cluster_id;
+    uint64_t incarnation;
+    uint64_t lease_ms;
+    uint32_t key_max; /* bytes */
+};
+
+/* One key's ownership as the coordinator wants its owner to hold it. */
+struct model_row {
+    struct rt_bytes key;
+    uint64_t epoch;
+    uint64_t token_floor; /* writes with a lower token are refused */
+    bool locked;
+    enum model_locking locking;
+    bool key_lost;  /* a stored value is missing: every access answers KEY_LOST */
+    bool sets_lost; /* the first access answers with sets_lost */
+};
+
+/* One key that an instance found in its store. */
+struct model_held_row {
+    struct rt_bytes key;
+    uint64_t epoch;
+    bool has_value;               /* a durable value that passed its checksum */
+    struct model_version version; /* of that value */
+};
+
+/* Batches of one reconcile, in order: `part` counts from 0, `last` closes the list of held rows.
+ * After the last part the instance goes on with empty parts until the answer says `done`. */
+struct model_reconcile_request {
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+    uint64_t part;
+    struct model_held_row *rows; /* at most MODEL_RECONCILE_ROWS_MAX */
+    size_t n_rows;
+    bool last;
+};
+
+/* `rows`: what the instance shall serve, of those it reported and, after `last`, of those that the
+ * coordinator attributes to it and that it did not report. A held row that is never among them
+ * stays quarantined: kept, never served. */
+struct model_reconcile_response {
+    struct model_row *rows;
+    size_t n_rows;
+    bool done;
+};
+
+struct model_renew_request {
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+    struct model_id boot_id;
+    struct model_id store_id;
+    uint64_t entries_free;
+    uint64_t entries_total;
+    uint64_t n_keys;
+    uint64_t n_operations; /* since the process started */
+};
+
+struct model_renew_response {
+    uint64_t lease_ms;
+};
+
+struct model_leave_request {
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+};
+
+struct model_pull_rows_request {
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+    struct rt_bytes *keys; /* at most MODEL_RECONCILE_ROWS_MAX */
+    size_t n_keys;
+};
+
+/* Rows of the asked keys that the asking incarnation owns now; the others are left out. */
+struct model_pull_rows_response {
+    struct model_row *rows;
+    size_t n_rows;
+};
+
+/* ---- ownership ------------------------------------------------------------------------------- */
+
+/* Raises the key's token floor. locked: a grant (the answer carries the value); else a release. */
+struct model_fence_request {
+    uint64_t term;
+    struct rt_bytes key;
+    uint64_t epoch;
+    uint64_t incarnation; /* of the owner, as the coordinator knows it */
+    uint64_t token;
+    bool locked;
+};
+
+struct model_activate_request {
+    uint64_t term;
+    uint64_t incarnation; /* of the owner, as the coordinator knows it */
+    struct model_row row;
+    uint64_t value_size; /* bytes that the first value will need */
+};
+
+struct model_drop_request {
+    uint64_t term;
+    struct rt_bytes key;
+    uint64_t epoch; /* a newer row stays */
+};
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* On every operation to an instance. */
+struct model_header {
+    struct model_id cluster_id;
+    struct rt_bytes key;
+    uint64_t epoch;
+    char owner[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+    struct model_request_id request_id;
+    uint64_t done_below;  /* the client has finished every request with a lower seq */
+    uint64_t first_epoch; /* epoch under which the client sent this request_id first */
+    uint64_t lock_token;  /* 0 = none */
+    uint64_t term;        /* of the coordinator that made the route; 0 = unknown */
+};
+
+enum model_consistency {
+    MODEL_READ_LINEARIZABLE, /* checks, read, post-check */
+    MODEL_READ_STALE_OK,     /* whatever the responder has */
+};
+
+struct model_data_request {
+    struct model_header header;
+    struct rt_bytes value;              /* SET, PUT */
+    bool has_last_set;                  /* STORE */
+    struct model_version last_set;      /* STORE: the caller's last acknowledged SET */
+    bool has_if_version;                /* PUT, DELETE */
+    struct model_version if_version;    /* apply only when this is the current version */
+    enum model_consistency consistency; /* READ */
+};
+
+/* Also the answer of Fence and Activate. */
+struct model_data_response {
+    struct model_version version; /* of the key after the operation; all zero without a value */
+    bool has_value;
+    struct rt_bytes value; /* READ and a granting FENCE */
+    bool stored;           /* that version is durable */
+    bool sets_lost;        /* SETs were lost with an earlier process of the owner */
+    bool replayed;         /* the recorded answer of an earlier attempt */
+    bool stale;            /* READ: the responder's lease had run out */
+    uint64_t entries_free;
+};
+
+struct model_instance_status_response {
+    char name[MODEL_NAME_MAX + 1];
+    struct model_id cluster_id;
+    bool serving;
+    uint64_t fence_in_ms; /* 0 when fenced */
+    uint64_t n_keys;
+    uint64_t n_quarantined;
+    uint64_t entries_free;
+    uint64_t entries_total;
+    uint64_t entry_size;
+    uint64_t n_operations;
+};
+
+/* ---- sessions and statements ----------------------------------------------------------------- */
+
+struct model_open_session_request {
+    char name[MODEL_NAME_MAX + 1];      /* shown as the holder of locks; need not be unique */
+    struct model_request_id request_id; /* makes a retry return the same session */
+};
+
+struct model_open_session_response {
+    struct model_id session_id;
+    struct model_id cluster_id;
+    uint64_t lease_ms;
+    uint32_t key_max;   /* bytes */
+    uint32_t value_max; /* bytes */
+};
+
+struct model_session_request { /* KEEP_ALIVE, CLOSE_SESSION */
+    struct model_id session_id;
+};
+
+struct model_keep_alive_response {
+    uint64_t lease_ms;
+};
+
+enum model_statement_kind {
+    MODEL_STATEMENT_GET,   /* lock, and the value */
+    MODEL_STATEMENT_SET,   /* visible until the owner's process ends */
+    MODEL_STATEMENT_STORE, /* durable; releases the lock */
+    MODEL_STATEMENT_PUT,   /* SET and STORE in one; releases the caller's lock if there is one */
+    MODEL_STATEMENT_READ,  /* no lock */
+    MODEL_STATEMENT_DELETE,
+    MODEL_STATEMENT_AWAIT, /* answers READY once the caller's GET that answered WAITING may run */
+};
+
+/* "GET" … "AWAIT" */
+const char *model_statement_kind_name(enum model_statement_kind kind);
+
+struct model_execute_request {
+    struct model_id session_id;
+    struct model_request_id request_id;
+    uint64_t done_below;
+    enum model_statement_kind kind;
+    struct rt_bytes key;
+    struct rt_bytes value;         /* SET, PUT */
+    uint64_t lock_token;           /* as the GET answered; 0 = none */
+    bool has_last_set;             /* STORE */
+    struct model_version last_set; /* STORE: version of the caller's last acknowledged SET */
+    bool has_if_version;           /* PUT, DELETE */
+    struct model_version if_version;
+};
+
+enum model_outcome {
+    MODEL_OUTCOME_DONE,
+    MODEL_OUTCOME_WAITING, /* GET: queued behind another holder; send AWAIT, then GET again */
+    MODEL_OUTCOME_READY,   /* AWAIT */
+};
+
+struct model_execute_response {
+    enum model_outcome outcome;
+    struct model_data_response data;
+    char instance[MODEL_NAME_MAX + 1]; /* owner; empty while the key has none */
+    uint64_t epoch;                    /* 0 while the key has no owner */
+    uint64_t lock_token;               /* GET */
+    char holder[MODEL_NAME_MAX + 1];   /* WAITING: session that holds the key */
+    bool lock_lost; /* STORE, PUT: durable, but the lock had gone to another meanwhile */
+};
+
+/* ---- inspection ------------------------------------------------------------------------------ */
+
+struct model_page_request {
+    struct rt_bytes prefix; /* LIST_KEYS */
+    struct rt_bytes after;  /* last key or name of the page before; empty = from the start */
+    uint32_t page_size;     /* 0 = MODEL_PAGE_MAX */
+};
+
+struct model_instance_info {
+    char name[MODEL_NAME_MAX + 1];
+    char address[MODEL_ADDRESS_MAX + 1];
+    enum model_member_state state;
+    uint64_t incarnation;
+    uint64_t ordinal; /* registration order, from 1 */
+    uint64_t entries_free;
+    uint64_t entries_total;
+    uint64_t n_keys;            /* as the coordinator counts them */
+    uint64_t last_renew_age_ms; /* since the last granted Renew */
+};
+
+struct model_list_instances_response {
+    struct model_instance_info *instances; /* in registration order */
+    size_t n_instances;
+    bool more;
+};
+
+struct model_key_status_request {
+    struct rt_bytes key;
+};
+
+struct model_key_status_response {
+    bool known;
+    bool has_value;
+    struct rt_bytes value;
+    struct model_version version;
+    bool stored;
+    char owner[MODEL_NAME_MAX + 1]; /* empty while unplaced */
+    enum model_member_state owner_state;
+    uint64_t epoch;
+    char would_place[MODEL_NAME_MAX + 1]; /* where a first SET would go now; empty if nowhere */
+    char holder[MODEL_NAME_MAX + 1];      /* empty while free */
+    struct rt_bytes *waiters;             /* session names, first to be woken first */
+    size_t n_waiters;
+    bool value_unavailable; /* the owner could not be asked */
+};
+
+struct model_key_info {
+    struct rt_bytes key;
+    char owner[MODEL_NAME_MAX + 1];
+    uint64_t epoch;
+    char holder[MODEL_NAME_MAX + 1];
+};
+
+struct model_list_keys_response {
+    struct model_key_info *keys; /* ascending, unsigned bytes */
+    size_t n_keys;
+    bool more;
+};
+
+/* ---- errors and answers ---------------------------------------------------------------------- */
+
+struct model_hint {
+    char name[MODEL_NAME_MAX + 1];
+    char address[MODEL_ADDRESS_MAX + 1];
+    uint64_t incarnation;
+    uint64_t epoch;
+};
+
+enum {
+    MODEL_ERROR_MESSAGE_MAX = 255
+};
+
+/* RoutingError of the wire. */
+struct model_error {
+    enum model_reason reason;
+    enum model_applied applied;
+    char message[MODEL_ERROR_MESSAGE_MAX + 1];
+    struct rt_bytes key; /* as requested */
+    uint64_t request_epoch;
+    uint64_t current_epoch;
+    bool has_hint;
+    struct model_hint hint;
+    uint32_t retry_after_ms; /* 0 = none */
+    bool refresh_required;   /* global state first, then retry */
+    uint64_t expires_in_ms;  /* NAME_IN_USE: when the name may be free */
+};
+
+/* Who answered; in every answer, OK or not. */
+struct model_responder {
+    char name[MODEL_NAME_MAX + 1]; /* empty for the coordinator */
+    uint64_t incarnation;
+    uint64_t term;
+    uint64_t placement_version; /* counter value of the last committed route change; never falls */
+};
+
+struct model_request {
+    enum model_call_kind kind;
+    union {
+        struct model_register_request reg;
+        struct model_reconcile_request reconcile;
+        struct model_renew_request renew;
+        struct model_leave_request leave;
+        struct model_pull_rows_request pull_rows;
+        struct model_fence_request fence;
+        struct model_activate_request activate;
+        struct model_drop_request drop;
+        struct model_data_request data; /* SET STORE PUT READ DELETE */
+        struct model_open_session_request open_session;
+        struct model_session_request session; /* KEEP_ALIVE CLOSE_SESSION */
+        struct model_execute_request execute;
+        struct model_page_request page; /* LIST_INSTANCES LIST_KEYS */
+        struct model_key_status_request key_status;
+    };
+};
+
+struct model_response {
+    enum rt_code code;
+    struct model_responder responder;
+    struct model_error error; /* valid only when code is not RT_OK */
+    union {                   /* valid only when code is RT_OK */
+        struct model_register_response reg;
+        struct model_reconcile_response reconcile;
+        struct model_renew_response renew;
+        struct model_pull_rows_response pull_rows;
+        struct model_data_response data; /* also FENCE ACTIVATE */
+        struct model_instance_status_response instance_status;
+        struct model_open_session_response open_session;
+        struct model_keep_alive_response keep_alive;
+        struct model_execute_response execute;
+        struct model_list_instances_response list_instances;
+        struct model_key_status_response key_status;
+        struct model_list_keys_response list_keys;
+    };
+};
+
+/* Fills code and error from the reason's row, with a printf message; `applied` and code may be
+ * changed afterwards. The other fields of error are zeroed. */
+void model_response_fail(struct model_response *response, enum model_reason reason,
+                         const char *format, ...) RT_PRINTF(3, 4);
+
+/* code OK and the member of the union that belongs to `kind` zeroed. */
+void model_response_ok(struct model_response *response, enum model_call_kind kind);
+
+/* Deep copies into `arena`; RESOURCE_EXHAUSTED when it is full. `kind` says which member of the
+ * union is live. Source and copy must not be the same object. */
+RT_MUST_USE enum rt_code model_request_copy(struct model_request *ret_copy,
+                                            const struct model_request *source,
+                                            struct rt_arena *arena, struct rt_error *err);
+RT_MUST_USE enum rt_code model_response_copy(struct model_response *ret_copy,
+                                             const struct model_response *source,
+                                             enum model_call_kind kind, struct rt_arena *arena,
+                                             struct rt_error *err);
+
+#endif
