@@ -1,0 +1,86 @@
+/*
+ * One session at the coordinator and how it reacts to answers: the client's half of the protocol.
+ *
+ * Pure, same rules as the other cores: one lock, no I/O, no clock but the environment's. The
+ * session opens itself, keeps itself alive, runs one statement at a time with retries (design "How
+ * a client reacts"), and closes. It only makes outbound calls; shells carry EXECUTE and KEEP_ALIVE
+ * over the coordinator's streams.
+ */
+#ifndef ESI_SESSION_H
+#define ESI_SESSION_H
+
+#include "runtime/base/env.h"
+#include "runtime/model/call.h"
+
+struct esi_session_config {
+    char name[MODEL_NAME_MAX + 1];
+    char coordinator_address[MODEL_ADDRESS_MAX + 1];
+    struct model_id client_id;     /* random, never used by another session */
+    uint64_t statement_timeout_us; /* for one statement, waiting for a lock aside */
+};
+
+enum esi_session_state {
+    ESI_SESSION_OPENING,
+    ESI_SESSION_OPEN, /* idle: takes the next statement */
+    ESI_SESSION_BUSY,
+    ESI_SESSION_CLOSING,
+    ESI_SESSION_CLOSED, /* closed, expired or never opened: see the last result or failure */
+};
+
+struct esi_statement {
+    enum model_statement_kind kind;
+    struct rt_bytes key;
+    struct rt_bytes value;
+    uint32_t line; /* in the script, from 1; 0 = none */
+};
+
+enum esi_outcome {
+    ESI_OUTCOME_OK,
+    ESI_OUTCOME_WAITING, /* progress only: the statement goes on */
+    ESI_OUTCOME_FAILED,  /* not applied: the RoutingError says NO */
+    ESI_OUTCOME_UNKNOWN, /* may have been applied */
+};
+
+/* One event of a statement. Owned by whoever took it. */
+struct esi_result {
+    struct rt_list link;
+    struct rt_arena arena;
+    struct esi_statement statement; /* borrowed as it was given */
+    enum esi_outcome outcome;
+    enum rt_code code;
+    struct model_error error;               /* valid when code is not RT_OK */
+    struct model_execute_response response; /* valid when code is RT_OK */
+    uint64_t latency_us;
+    uint32_t attempts;
+};
+
+struct esi_session;
+
+struct esi_session *esi_session_new(const struct esi_session_config *config,
+                                    const struct rt_env *env);
+struct esi_session *esi_session_free(struct esi_session *session);
+
+void esi_session_open(struct esi_session *session);
+
+/* Only in state OPEN. Key and value stay alive until the statement's last result. */
+void esi_session_execute(struct esi_session *session, const struct esi_statement *statement);
+
+/* Gives up the statement under way, if any (its result is UNKNOWN or FAILED CANCELLED), and ends
+ * the session. */
+void esi_session_close(struct esi_session *session);
+
+void esi_session_call_done(struct esi_session *session, struct model_call *call);
+void esi_session_tick(struct esi_session *session);
+uint64_t esi_session_next_wakeup_us(const struct esi_session *session);
+struct model_effects *esi_session_effects(struct esi_session *session);
+
+/* The next event, NULL when there is none. */
+struct esi_result *esi_session_take_result(struct esi_session *session);
+struct esi_result *esi_result_free(struct esi_result *result);
+
+enum esi_session_state esi_session_state(const struct esi_session *session);
+
+/* Why the session is CLOSED without having been asked to; NULL otherwise. */
+const struct model_error *esi_session_failure(const struct esi_session *session);
+
+#endif
