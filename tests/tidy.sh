@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# clang-tidy over the production code; needs the compile commands of build-clang/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+git ls-files 'runtime/*.c' 'coordinator/*.c' 'instance/*.c' 'esi-client/*.c' 'cli/*.c' |
+    xargs -P "$(nproc)" -n 4 clang-tidy -p build-clang --quiet
