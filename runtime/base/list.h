@@ -22,6 +22,7 @@ struct rt_list {
 
 #define RT_LIST_ENTRY(node, type, member) RT_CONTAINER_OF(node, type, member)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `node` is declared here. */
 #define rt_list_for_each(node, list)                                                               \
     for (struct rt_list *node = (list)->next; node != (list); node = node->next)
 
@@ -29,6 +30,7 @@ struct rt_list {
 #define rt_list_for_each_safe(node, list)                                                          \
     for (struct rt_list *node = (list)->next, *node##_next = node->next; node != (list);           \
          node = node##_next, node##_next = node->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void rt_list_init(struct rt_list *node)
 {
