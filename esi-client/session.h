@@ -5,6 +5,12 @@
  * session opens itself, keeps itself alive, runs one statement at a time with retries (design "How
  * a client reacts"), and closes. It only makes outbound calls; shells carry EXECUTE and KEEP_ALIVE
  * over the coordinator's streams.
+ *
+ * An attempt ends at its call's deadline, whether or not the call has come back by then; a call
+ * that comes back later is only freed. OPEN_SESSION is tried for statement_timeout_us, then the
+ * session is CLOSED. A session whose lease has run out by its own clock claims nothing any more: it
+ * is CLOSED with SESSION_UNKNOWN, and the statement under way is UNKNOWN if a request of it may
+ * still have an effect, else FAILED.
  */
 #ifndef ESI_SESSION_H
 #define ESI_SESSION_H
@@ -16,7 +22,7 @@ struct esi_session_config {
     char name[MODEL_NAME_MAX + 1];
     char coordinator_address[MODEL_ADDRESS_MAX + 1];
     struct model_id client_id;     /* random, never used by another session */
-    uint64_t statement_timeout_us; /* for one statement, waiting for a lock aside */
+    uint64_t statement_timeout_us; /* ≥ 1; for one statement, waiting for a lock aside */
 };
 
 enum esi_session_state {
@@ -50,28 +56,41 @@ struct esi_result {
     enum rt_code code;
     struct model_error error;               /* valid when code is not RT_OK */
     struct model_execute_response response; /* valid when code is RT_OK */
-    uint64_t latency_us;
-    uint32_t attempts;
+    uint64_t latency_us;                    /* since esi_session_execute() */
+    uint32_t attempts;                      /* of the request that this answers */
 };
 
 struct esi_session;
 
+/* `config` and `env` are copied; env->ctx must outlive the session. */
 struct esi_session *esi_session_new(const struct esi_session_config *config,
                                     const struct rt_env *env);
+
+/* Frees the session, its results and every call it made, also those that have not come back.
+ * Accepts NULL, returns NULL. */
 struct esi_session *esi_session_free(struct esi_session *session);
 
+/* Once, before anything else. */
 void esi_session_open(struct esi_session *session);
 
-/* Only in state OPEN. Key and value stay alive until the statement's last result. */
+/* Only in state OPEN; READ, DELETE and PUT are served too, AWAIT is the session's own. Key and
+ * value stay alive until the statement's last result. */
 void esi_session_execute(struct esi_session *session, const struct esi_statement *statement);
 
 /* Gives up the statement under way, if any (its result is UNKNOWN or FAILED CANCELLED), and ends
  * the session. */
 void esi_session_close(struct esi_session *session);
 
+/* An outbound call has its response. Takes it back. */
 void esi_session_call_done(struct esi_session *session, struct model_call *call);
+
+/* Runs what is due. */
 void esi_session_tick(struct esi_session *session);
+
+/* When esi_session_tick() wants to be called next; RT_NEVER when nothing is due. */
 uint64_t esi_session_next_wakeup_us(const struct esi_session *session);
+
+/* To be taken after every step. */
 struct model_effects *esi_session_effects(struct esi_session *session);
 
 /* The next event, NULL when there is none. */
@@ -80,7 +99,10 @@ struct esi_result *esi_result_free(struct esi_result *result);
 
 enum esi_session_state esi_session_state(const struct esi_session *session);
 
-/* Why the session is CLOSED without having been asked to; NULL otherwise. */
+/* Why the session is CLOSED without having been asked to; NULL otherwise. Its key is empty. */
 const struct model_error *esi_session_failure(const struct esi_session *session);
+
+/* The code that goes with it; RT_OK when there is no failure. */
+enum rt_code esi_session_failure_code(const struct esi_session *session);
 
 #endif

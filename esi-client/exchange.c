@@ -1,0 +1,104 @@
+/*
+ * Requests, their attempts and the calls under way: see exchange.h. Invariant: attempt->exchange
+ * and exchange->attempt point at each other, or the attempt was given up. The session's lock.
+ */
+#include "esi-client/exchange.h"
+
+#include "runtime/base/alloc.h"
+
+struct esi_attempt {
+    struct rt_list link;           /* in post->attempts */
+    struct model_call *call;       /* with whoever carries it out, until it comes back */
+    struct esi_exchange *exchange; /* NULL once given up */
+    uint64_t sent_us;
+    uint64_t deadline_us;
+};
+
+void esi_post_init(struct esi_post *post, const char *address)
+{
+    post->address = address;
+    model_effects_init(&post->effects);
+    rt_list_init(&post->attempts);
+}
+
+void esi_post_deinit(struct esi_post *post)
+{
+    rt_list_for_each_safe (node, &post->attempts) {
+        struct esi_attempt *attempt = RT_LIST_ENTRY(node, struct esi_attempt, link);
+
+        (void)model_call_free(attempt->call);
+        (void)rt_free(attempt);
+    }
+}
+
+enum rt_code esi_post_send(struct esi_post *post, struct esi_exchange *exchange,
+                           const struct model_request *request, uint64_t now_us,
+                           uint64_t timeout_us, struct rt_error *err)
+{
+    struct model_call *call = model_call_new(request->kind);
+    struct esi_attempt *attempt;
+    enum rt_code code;
+
+    exchange->send_at_us = RT_NEVER;
+    exchange->n_attempts++;
+    code = model_request_copy(&call->request, request, &call->arena, err);
+    if (code != RT_OK) {
+        (void)model_call_free(call);
+        return code;
+    }
+    attempt = rt_xalloc(sizeof(*attempt));
+    *attempt = (struct esi_attempt){.call = call, .exchange = exchange, .sent_us = now_us};
+    attempt->deadline_us =
+        now_us + timeout_us < exchange->deadline_us ? now_us + timeout_us : exchange->deadline_us;
+    call->address = post->address;
+    call->deadline_us = attempt->deadline_us;
+    call->state = attempt;
+    exchange->attempt = attempt;
+    rt_list_push_back(&post->attempts, &attempt->link);
+    rt_list_push_back(&post->effects.calls, &call->link);
+    return RT_OK;
+}
+
+struct esi_exchange *esi_post_take_back(struct esi_post *post, struct model_call *call,
+                                        uint64_t *ret_sent_us)
+{
+    struct esi_attempt *attempt = call->state;
+    struct esi_exchange *exchange = attempt->exchange;
+
+    if (exchange)
+        exchange->attempt = NULL;
+    *ret_sent_us = attempt->sent_us;
+    rt_list_remove(&attempt->link);
+    (void)rt_free(attempt);
+    return exchange;
+}
+
+struct esi_exchange esi_exchange_begin(uint64_t deadline_us)
+{
+    return (struct esi_exchange){.deadline_us = deadline_us, .send_at_us = RT_NEVER};
+}
+
+void esi_exchange_give_up(struct esi_exchange *exchange)
+{
+    exchange->send_at_us = RT_NEVER;
+    if (!exchange->attempt)
+        return;
+    exchange->attempt->exchange = NULL;
+    exchange->attempt = NULL;
+    exchange->maybe = true;
+}
+
+bool esi_exchange_is_overdue(const struct esi_exchange *exchange, uint64_t now_us)
+{
+    return exchange->attempt && now_us >= exchange->attempt->deadline_us;
+}
+
+uint64_t esi_exchange_sent_us(const struct esi_exchange *exchange)
+{
+    return exchange->attempt->sent_us;
+}
+
+uint64_t esi_exchange_wakeup_us(const struct esi_exchange *exchange)
+{
+    return exchange->attempt ? exchange->attempt->deadline_us : exchange->send_at_us;
+}

@@ -1,0 +1,60 @@
+/*
+ * One request with its retries (an exchange), and the calls that a session has made and not got
+ * back (its post). An exchange has at most one live attempt; the calls of attempts that were given
+ * up stay in the post until they come back or the session ends.
+ *
+ * Not thread safe; the session's lock.
+ */
+#ifndef ESI_EXCHANGE_H
+#define ESI_EXCHANGE_H
+
+#include "runtime/model/call.h"
+
+struct esi_attempt;
+
+struct esi_exchange {
+    struct esi_attempt *attempt; /* live; NULL between attempts */
+    uint64_t deadline_us;        /* no attempt begins or lasts past it */
+    uint64_t send_at_us;         /* next attempt; RT_NEVER while one is live or none is wanted */
+    uint32_t n_attempts;
+    bool maybe; /* an attempt that has ended may have, or get, an effect */
+};
+
+struct esi_post {
+    const char *address; /* borrowed */
+    struct model_effects effects;
+    struct rt_list attempts;
+};
+
+void esi_post_init(struct esi_post *post, const char *address);
+
+/* Frees every call that has not come back. */
+void esi_post_deinit(struct esi_post *post);
+
+/* Begins an attempt that ends at now + timeout or at the exchange's deadline. The request is
+ * copied, so the attempt outlives whatever it borrows; RESOURCE_EXHAUSTED when there is no memory
+ * for the copy, and then nothing was sent. A request without byte strings cannot fail. */
+RT_MUST_USE enum rt_code esi_post_send(struct esi_post *post, struct esi_exchange *exchange,
+                                       const struct model_request *request, uint64_t now_us,
+                                       uint64_t timeout_us, struct rt_error *err);
+
+/* The call is back. Its exchange, which has no live attempt any more, and when it was sent; NULL
+ * when the attempt had been given up. The call is the caller's. */
+struct esi_exchange *esi_post_take_back(struct esi_post *post, struct model_call *call,
+                                        uint64_t *ret_sent_us);
+
+struct esi_exchange esi_exchange_begin(uint64_t deadline_us);
+
+/* No more attempts. A live one may still have its effect, and its answer is of no interest. */
+void esi_exchange_give_up(struct esi_exchange *exchange);
+
+/* The live attempt has reached its deadline. */
+bool esi_exchange_is_overdue(const struct esi_exchange *exchange, uint64_t now_us);
+
+/* When the live attempt was sent; there is one. */
+uint64_t esi_exchange_sent_us(const struct esi_exchange *exchange);
+
+/* When something is due; RT_NEVER when nothing is. */
+uint64_t esi_exchange_wakeup_us(const struct esi_exchange *exchange);
+
+#endif

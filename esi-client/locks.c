@@ -1,0 +1,85 @@
+/*
+ * A session's memory of its locks: see locks.h. Invariant: a token once known for a key is only
+ * ever replaced by that of a later GET. Pure; the session's lock.
+ */
+#include "esi-client/locks.h"
+
+#include "runtime/base/map.h"
+
+struct esi_lock {
+    UT_hash_handle hh;
+    struct esi_lock_state state;
+    struct rt_bytes key; /* owned */
+};
+
+static struct esi_lock *find(const struct esi_locks *locks, struct rt_bytes key)
+{
+    struct esi_lock *lock;
+
+    HASH_FIND(hh, locks->by_key, key.data, key.size, lock);
+    return lock;
+}
+
+static struct esi_lock *add(struct esi_locks *locks, struct rt_bytes key)
+{
+    struct esi_lock *lock = rt_xalloc(sizeof(*lock));
+
+    lock->key = rt_bytes_of(rt_xmemdup(key.data, key.size), key.size);
+    HASH_ADD_KEYPTR(hh, locks->by_key, lock->key.data, lock->key.size, lock);
+    return lock;
+}
+
+void esi_locks_deinit(struct esi_locks *locks)
+{
+    struct esi_lock *lock, *next;
+
+    HASH_ITER (hh, locks->by_key, lock, next) {
+        HASH_DEL(locks->by_key, lock);
+        (void)rt_free((void *)lock->key.data);
+        (void)rt_free(lock);
+    }
+}
+
+struct esi_lock_state esi_locks_find(const struct esi_locks *locks, struct rt_bytes key)
+{
+    const struct esi_lock *lock = find(locks, key);
+
+    return lock ? lock->state : (struct esi_lock_state){0};
+}
+
+void esi_locks_note(struct esi_locks *locks, const struct model_execute_request *request,
+                    const struct model_execute_response *response)
+{
+    struct esi_lock *lock = find(locks, request->key);
+
+    switch (request->kind) {
+    case MODEL_STATEMENT_GET:
+        if (!lock)
+            lock = add(locks, request->key);
+        /* The holder's second GET keeps its SETs: they are still owed to the next STORE. */
+        if (!lock->state.held)
+            lock->state = (struct esi_lock_state){.held = true};
+        lock->state.token = response->lock_token;
+        break;
+    case MODEL_STATEMENT_SET:
+        if (lock && lock->state.held) {
+            lock->state.has_last_set = true;
+            lock->state.last_set = response->data.version;
+        }
+        break;
+    case MODEL_STATEMENT_DELETE:
+        if (lock)
+            lock->state.has_last_set = false;
+        break;
+    case MODEL_STATEMENT_STORE:
+    case MODEL_STATEMENT_PUT:
+        if (lock) {
+            lock->state.held = false;
+            lock->state.has_last_set = false;
+        }
+        break;
+    case MODEL_STATEMENT_READ:
+    case MODEL_STATEMENT_AWAIT:
+        break;
+    }
+}
