@@ -32,6 +32,25 @@ void rt_arena_reset(struct rt_arena *arena)
     arena->used = 0;
 }
 
+void rt_arena_rewind(struct rt_arena *arena)
+{
+    struct rt_arena_block *kept = NULL;
+
+    while (arena->blocks) {
+        struct rt_arena_block *block = arena->blocks;
+
+        arena->blocks = block->next;
+        if (!block->next && block->size == FIRST_BLOCK)
+            kept = block;
+        else
+            (void)rt_free(block);
+    }
+    if (kept)
+        kept->used = 0;
+    arena->blocks = kept;
+    arena->used = 0;
+}
+
 static struct rt_arena_block *add_block(struct rt_arena *arena, size_t needed)
 {
     struct rt_arena_block *block;

@@ -27,6 +27,10 @@ struct rt_arena {
 /* Frees every block; the arena is empty and usable again, its limit kept. */
 void rt_arena_reset(struct rt_arena *arena);
 
+/* The same, but keeps one small block, so that an arena that is used again and again for small
+ * things allocates nothing. */
+void rt_arena_rewind(struct rt_arena *arena);
+
 /* 16-byte aligned, not zeroed; NULL past the limit or out of memory. */
 RT_MUST_USE void *rt_arena_alloc(struct rt_arena *arena, size_t size);
 

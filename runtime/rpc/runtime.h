@@ -84,7 +84,7 @@ struct rpc_wakeup {
     struct rpc_runtime *runtime;
     struct rt_list link;
     struct rpc_job job;
-    uint64_t armed_us; /* atomic; RT_NEVER when nothing is due */
+    _Atomic uint64_t armed_us; /* RT_NEVER when nothing is due */
     rpc_wakeup_fn on_due;
     rpc_wakeup_fn on_closed;
     void *ctx;

@@ -1,0 +1,340 @@
+/*
+ * Server object: start, default deadlines, drain.
+ *
+ * Invariant: call objects are posted to core only in the state STARTED and under the server's lock,
+ * so nothing is posted after a drain began. The server's memory goes with its last reference: its
+ * own, which the drain drops, and one of each call object. Loop thread, except where server.h says
+ * otherwise.
+ */
+#include "runtime/rpc/server.h"
+
+#include "runtime/base/alloc.h"
+#include "runtime/rpc/server_internal.h"
+
+static void on_wakeup(struct rpc_wakeup *wakeup, void *ctx);
+static void on_drained_op(struct rpc_op *op, bool ok);
+
+void rpc_server_lock(struct rpc_server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+}
+
+void rpc_server_unlock(struct rpc_server *server)
+{
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- memory ---- */
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+    return value ? value : fallback;
+}
+
+static struct rpc_server_options fill_options(const struct rpc_server_options *given)
+{
+    struct rpc_server_options o = {0};
+
+    if (given)
+        o = *given;
+    o.max_message_bytes = or_default(o.max_message_bytes, RPC_DEFAULT_MAX_MESSAGE_BYTES);
+    o.max_metadata_bytes = or_default(o.max_metadata_bytes, RPC_DEFAULT_MAX_METADATA_BYTES);
+    o.max_arena_bytes = or_default(o.max_arena_bytes, RPC_DEFAULT_MAX_ARENA_BYTES);
+    o.unary_deadline_ms = or_default(o.unary_deadline_ms, RPC_DEFAULT_UNARY_DEADLINE_MS);
+    o.max_calls = or_default(o.max_calls, RPC_DEFAULT_MAX_CALLS);
+    o.max_streams = or_default(o.max_streams, RPC_DEFAULT_MAX_STREAMS);
+    o.queue_messages = or_default(o.queue_messages, RPC_DEFAULT_QUEUE_MESSAGES);
+    o.queue_bytes = or_default(o.queue_bytes, RPC_DEFAULT_QUEUE_BYTES);
+    o.keepalive_permit_ms = or_default(o.keepalive_permit_ms, RPC_DEFAULT_KEEPALIVE_PERMIT_MS);
+    return o;
+}
+
+struct rpc_server *rpc_server_new(struct rpc_runtime *runtime,
+                                  const struct rpc_server_options *options)
+{
+    struct rpc_server *server = rt_xalloc(sizeof(*server));
+
+    server->runtime = runtime;
+    server->options = fill_options(options);
+    (void)pthread_mutex_init(&server->lock, NULL);
+    rt_list_init(&server->services);
+    rt_list_init(&server->expiring);
+    rt_list_init(&server->waiters);
+    server->unknown.server = server;
+    rt_list_init(&server->unknown.pool);
+    atomic_init(&server->n_refs, 1);
+    server->grace_end_us = RT_NEVER;
+    rpc_op_init(&server->drained_op, on_drained_op);
+    rpc_wakeup_init(&server->wakeup, runtime, on_wakeup, server);
+
+    server->core = rpc_server_core_new(&server->options);
+    grpc_server_register_completion_queue(server->core, runtime->queue, NULL);
+    server->health = rpc_health_new(server);
+
+    rpc_runtime_lock(runtime);
+    rt_assert(runtime->state == RPC_RUNTIME_OPEN);
+    rt_list_push_back(&runtime->servers, &server->link);
+    rpc_runtime_unlock(runtime);
+    return server;
+}
+
+static void free_server(struct rpc_server *server)
+{
+    struct rt_list *node;
+
+    while ((node = rt_list_pop_front(&server->services))) {
+        struct rpc_server_service *service = RT_LIST_ENTRY(node, struct rpc_server_service, link);
+
+        for (size_t i = 0; i < service->n_methods; i++)
+            (void)rt_free(service->methods[i].path);
+        (void)rt_free(service->methods);
+        (void)rt_free(service);
+    }
+    (void)rpc_health_free(server->health);
+    (void)pthread_mutex_destroy(&server->lock);
+    (void)rt_free(server);
+}
+
+void rpc_server_ref(struct rpc_server *server)
+{
+    (void)atomic_fetch_add_explicit(&server->n_refs, 1, memory_order_relaxed);
+}
+
+void rpc_server_unref(struct rpc_server *server)
+{
+    if (atomic_fetch_sub_explicit(&server->n_refs, 1, memory_order_acq_rel) == 1)
+        free_server(server);
+}
+
+/* ---- start ---- */
+
+static void post_method(struct rpc_server_method *method)
+{
+    unsigned n_posted = method->registered && method->table.kind == RPC_UNARY ? RPC_POSTED_UNARY
+                                                                              : RPC_POSTED_STREAM;
+
+    for (unsigned i = 0; i < n_posted; i++)
+        rpc_call_post(method);
+}
+
+void rpc_server_start(struct rpc_server *server)
+{
+    rpc_server_lock(server);
+    rt_assert(server->state == RPC_SERVER_NEW);
+    server->state = RPC_SERVER_STARTED;
+    rpc_server_unlock(server);
+
+    grpc_server_start(server->core);
+    post_method(&server->unknown);
+    rt_list_for_each (node, &server->services) {
+        struct rpc_server_service *service = RT_LIST_ENTRY(node, struct rpc_server_service, link);
+
+        for (size_t i = 0; i < service->n_methods; i++)
+            post_method(&service->methods[i]);
+    }
+}
+
+uint32_t rpc_server_n_calls(const struct rpc_server *server)
+{
+    return atomic_load(&server->n_calls);
+}
+
+uint32_t rpc_server_n_streams(const struct rpc_server *server)
+{
+    return atomic_load(&server->n_streams);
+}
+
+void rpc_server_set_health(struct rpc_server *server, const char *service, bool is_serving)
+{
+    rpc_health_set(server->health, service, is_serving);
+}
+
+/* ---- default deadlines ---- */
+
+/* The oldest call whose time is up, held; else NULL and the time of the next one. */
+static struct rpc_call *take_expired(struct rpc_server *server, uint64_t now_us,
+                                     uint64_t *ret_next_us)
+{
+    struct rpc_call *call = NULL;
+
+    *ret_next_us = RT_NEVER;
+    rpc_server_lock(server);
+    if (!rt_list_is_empty(&server->expiring)) {
+        call = RT_LIST_ENTRY(server->expiring.next, struct rpc_call, link);
+        if (call->deadline_us > now_us) {
+            *ret_next_us = call->deadline_us;
+            call = NULL;
+        } else {
+            rt_list_remove(&call->link);
+            rpc_call_hold(call);
+        }
+    }
+    rpc_server_unlock(server);
+    return call;
+}
+
+static void end_grace(struct rpc_server *server, uint64_t now_us)
+{
+    if (!server->core || server->grace_end_us == RT_NEVER)
+        return;
+    if (server->grace_end_us > now_us) {
+        rpc_wakeup_at(&server->wakeup, server->grace_end_us);
+        return;
+    }
+    server->grace_end_us = RT_NEVER;
+    grpc_server_cancel_all_calls(server->core);
+}
+
+static void on_wakeup(struct rpc_wakeup *wakeup, void *ctx)
+{
+    struct rpc_server *server = ctx;
+    uint64_t now_us = rpc_clock_now_us();
+    struct rpc_call *call;
+    uint64_t next_us;
+
+    while ((call = take_expired(server, now_us, &next_us))) {
+        rpc_call_expire(call);
+        rpc_call_release(call);
+    }
+    rpc_wakeup_at(wakeup, next_us);
+    end_grace(server, now_us);
+}
+
+/* ---- drain ---- */
+
+static void free_pool(struct rpc_server_method *method)
+{
+    struct rt_list *node;
+
+    while ((node = rt_list_pop_front(&method->pool)))
+        rpc_call_free(RT_LIST_ENTRY(node, struct rpc_call, link));
+}
+
+static void free_pools(struct rpc_server *server)
+{
+    free_pool(&server->unknown);
+    rt_list_for_each (node, &server->services) {
+        struct rpc_server_service *service = RT_LIST_ENTRY(node, struct rpc_server_service, link);
+
+        for (size_t i = 0; i < service->n_methods; i++)
+            free_pool(&service->methods[i]);
+    }
+}
+
+static void free_husk(struct rpc_husk *husk)
+{
+    rpc_server_unref(RT_CONTAINER_OF(husk, struct rpc_server, husk));
+}
+
+static void on_wakeup_closed(struct rpc_wakeup *wakeup, void *ctx)
+{
+    struct rpc_server *server = ctx;
+    struct rpc_runtime *runtime = server->runtime;
+    struct rt_list *node;
+
+    (void)wakeup;
+    free_pools(server);
+    while ((node = rt_list_pop_front(&server->waiters))) {
+        struct rpc_server_waiter *waiter = RT_LIST_ENTRY(node, struct rpc_server_waiter, link);
+
+        if (waiter->cb)
+            waiter->cb(waiter->ctx);
+        (void)rt_free(waiter);
+    }
+    rpc_runtime_lock(runtime);
+    rt_list_remove(&server->link);
+    server->husk.free = free_husk;
+    if (server->is_husk)
+        rt_list_push_back(&runtime->husks, &server->husk.link);
+    rpc_runtime_unlock(runtime);
+    if (!server->is_husk)
+        rpc_server_unref(server);
+    rpc_runtime_advance(runtime);
+}
+
+static bool take_drained(struct rpc_server *server)
+{
+    bool is_drained;
+
+    rpc_server_lock(server);
+    is_drained = server->state == RPC_SERVER_DRAINING && server->is_core_drained &&
+                 atomic_load(&server->n_calls) == 0 && atomic_load(&server->n_streams) == 0;
+    if (is_drained)
+        server->state = RPC_SERVER_DRAINED;
+    rpc_server_unlock(server);
+    return is_drained;
+}
+
+static void on_maybe_drained(struct rpc_job *job)
+{
+    struct rpc_server *server = RT_CONTAINER_OF(job, struct rpc_server, drained_job);
+
+    if (!take_drained(server))
+        return;
+    grpc_server_destroy(RT_TAKE(server->core));
+    rpc_wakeup_close(&server->wakeup, on_wakeup_closed);
+}
+
+static void on_drained_op(struct rpc_op *op, bool ok)
+{
+    struct rpc_server *server = RT_CONTAINER_OF(op, struct rpc_server, drained_op);
+
+    (void)ok;
+    rpc_server_lock(server);
+    server->is_core_drained = true;
+    rpc_runtime_post(server->runtime, &server->drained_job, on_maybe_drained);
+    rpc_server_unlock(server);
+}
+
+void rpc_server_forget(struct rpc_server *server, struct rpc_call *call)
+{
+    rpc_server_lock(server);
+    rt_list_remove(&call->link);
+    (void)atomic_fetch_sub(rpc_call_is_stream(call) ? &server->n_streams : &server->n_calls, 1);
+    if (server->state == RPC_SERVER_DRAINING && server->is_core_drained)
+        rpc_runtime_post(server->runtime, &server->drained_job, on_maybe_drained);
+    rpc_server_unlock(server);
+}
+
+static bool begin_drain(struct rpc_server *server)
+{
+    bool is_first;
+
+    rpc_server_lock(server);
+    is_first = server->state < RPC_SERVER_DRAINING;
+    if (is_first)
+        server->state = RPC_SERVER_DRAINING;
+    rpc_server_unlock(server);
+    return is_first;
+}
+
+void rpc_server_drain(struct rpc_server *server, uint32_t grace_ms, void (*cb)(void *ctx),
+                      void *ctx)
+{
+    struct rpc_server_waiter *waiter = rt_xalloc(sizeof(*waiter));
+    uint64_t end_us = rpc_clock_now_us() + (uint64_t)grace_ms * 1000;
+
+    waiter->cb = cb;
+    waiter->ctx = ctx;
+    rt_list_push_back(&server->waiters, &waiter->link);
+    if (begin_drain(server)) {
+        rpc_health_drain(server->health);
+        rpc_op_arm(&server->drained_op);
+        grpc_server_shutdown_and_notify(server->core, server->runtime->queue, &server->drained_op);
+    }
+    if (end_us < server->grace_end_us)
+        server->grace_end_us = end_us;
+    rpc_wakeup_at(&server->wakeup, end_us);
+}
+
+void rpc_server_drain_all(struct rpc_runtime *runtime, uint32_t grace_ms)
+{
+    rt_list_for_each_safe (node, &runtime->servers) {
+        struct rpc_server *server = RT_LIST_ENTRY(node, struct rpc_server, link);
+
+        if (server->state < RPC_SERVER_DRAINING)
+            server->is_husk = true;
+        if (server->state < RPC_SERVER_DRAINED)
+            rpc_server_drain(server, grace_ms, NULL, NULL);
+    }
+}

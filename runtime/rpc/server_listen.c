@@ -1,0 +1,126 @@
+/*
+ * Addresses of a server, and core's arguments. Core says only that a bind failed, and steals the
+ * path of a unix socket that somebody still listens on; so the address is looked at here as well.
+ * Before the server starts; loop thread; may block on name resolution.
+ */
+#include <errno.h>
+#include <grpc/grpc_security.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "runtime/rpc/server_internal.h"
+
+enum {
+    KEEPALIVE_MS = 10 * 1000, /* finds clients that are gone without a word */
+    KEEPALIVE_TIMEOUT_MS = 5 * 1000,
+    HOST_MAX = 255,
+};
+
+static grpc_arg integer_arg(const char *key, uint32_t value)
+{
+    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key};
+
+    arg.value.integer = (int)value;
+    return arg;
+}
+
+grpc_server *rpc_server_core_new(const struct rpc_server_options *options)
+{
+    grpc_arg list[] = {
+        integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->max_message_bytes),
+        integer_arg(GRPC_ARG_MAX_METADATA_SIZE, options->max_metadata_bytes),
+        integer_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
+        integer_arg(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
+        integer_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+        integer_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
+        integer_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+        integer_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                    options->keepalive_permit_ms),
+    };
+    grpc_channel_args args = {.num_args = RT_ARRAY_SIZE(list), .args = list};
+
+    return grpc_server_create(&args, NULL);
+}
+
+/* true: somebody answers at this unix address. */
+static bool is_unix_taken(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    bool is_taken;
+    int fd;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return false;
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    is_taken = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    (void)close(fd);
+    return is_taken;
+}
+
+/* The errno of binding to it ourselves; 0 when that works. */
+static int probe_bind(const struct addrinfo *info)
+{
+    int fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
+    int one = 1;
+    int error = 0;
+
+    if (fd < 0)
+        return errno;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, info->ai_addr, info->ai_addrlen) < 0)
+        error = errno;
+    (void)close(fd);
+    return error;
+}
+
+/* Why core could not listen. */
+static enum rt_code explain(const char *address, struct rt_error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *infos = NULL;
+    const char *colon = strrchr(address, ':');
+    char host[HOST_MAX + 1];
+    int error = 0;
+
+    if (!colon || (size_t)(colon - address) > HOST_MAX)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
+    (void)snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
+    if (getaddrinfo(host, colon + 1, &hints, &infos) == 0) {
+        error = probe_bind(infos);
+        freeaddrinfo(infos);
+    }
+    if (error == EADDRINUSE)
+        return rt_fail(err, RT_ALREADY_EXISTS, "address '%s' is in use", address);
+    if (error != 0)
+        return rt_fail_errno(err, error, "cannot listen on '%s'", address);
+    return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
+}
+
+enum rt_code rpc_server_listen(struct rpc_server *server, const char *address, uint16_t *ret_port,
+                               struct rt_error *err)
+{
+    bool is_unix = strncmp(address, "unix:", 5) == 0;
+    grpc_server_credentials *credentials;
+    int port;
+
+    rt_assert(server->state == RPC_SERVER_NEW);
+    if (is_unix && is_unix_taken(address + 5))
+        return rt_fail(err, RT_ALREADY_EXISTS, "address '%s' is in use", address);
+    credentials = grpc_insecure_server_credentials_create();
+    port = grpc_server_add_http2_port(server->core, address, credentials);
+    grpc_server_credentials_release(credentials);
+    if (port <= 0 && is_unix)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
+    if (port <= 0)
+        return explain(address, err);
+    if (ret_port)
+        *ret_port = (uint16_t)port;
+    return RT_OK;
+}
