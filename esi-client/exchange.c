@@ -59,8 +59,7 @@ enum rt_code esi_post_send(struct esi_post *post, struct esi_exchange *exchange,
     return RT_OK;
 }
 
-struct esi_exchange *esi_post_take_back(struct esi_post *post, struct model_call *call,
-                                        uint64_t *ret_sent_us)
+struct esi_exchange *esi_post_take_back(struct model_call *call, uint64_t *ret_sent_us)
 {
     struct esi_attempt *attempt = call->state;
     struct esi_exchange *exchange = attempt->exchange;

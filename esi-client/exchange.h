@@ -40,8 +40,7 @@ RT_MUST_USE enum rt_code esi_post_send(struct esi_post *post, struct esi_exchang
 
 /* The call is back. Its exchange, which has no live attempt any more, and when it was sent; NULL
  * when the attempt had been given up. The call is the caller's. */
-struct esi_exchange *esi_post_take_back(struct esi_post *post, struct model_call *call,
-                                        uint64_t *ret_sent_us);
+struct esi_exchange *esi_post_take_back(struct model_call *call, uint64_t *ret_sent_us);
 
 struct esi_exchange esi_exchange_begin(uint64_t deadline_us);
 

@@ -12,6 +12,7 @@ struct esi_lock {
     struct rt_bytes key; /* owned */
 };
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 static struct esi_lock *find(const struct esi_locks *locks, struct rt_bytes key)
 {
     struct esi_lock *lock;
@@ -20,6 +21,7 @@ static struct esi_lock *find(const struct esi_locks *locks, struct rt_bytes key)
     return lock;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 static struct esi_lock *add(struct esi_locks *locks, struct rt_bytes key)
 {
     struct esi_lock *lock = rt_xalloc(sizeof(*lock));
@@ -29,6 +31,7 @@ static struct esi_lock *add(struct esi_locks *locks, struct rt_bytes key)
     return lock;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void esi_locks_deinit(struct esi_locks *locks)
 {
     struct esi_lock *lock, *next;

@@ -8,9 +8,6 @@
  */
 #include "esi-client/session.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "esi-client/exchange.h"
 #include "esi-client/locks.h"
 #include "esi-client/retry.h"
@@ -61,18 +58,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static bool has_lease(const struct esi_session *session)
 {
     return session->state == ESI_SESSION_OPEN || session->state == ESI_SESSION_BUSY;
-}
-
-RT_PRINTF(2, 3)
-static struct model_error error_of(enum model_reason reason, const char *format, ...)
-{
-    struct model_error error = {.reason = reason, .applied = model_reason_applied(reason)};
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(error.message, sizeof(error.message), format, arguments);
-    va_end(arguments);
-    return error;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -147,8 +132,7 @@ static void push_response(struct esi_session *session, enum esi_outcome outcome,
 }
 
 /* The statement ends without success; the session is OPEN again unless it is being ended. */
-static void finish_failed(struct esi_session *session, enum rt_code code,
-                          const struct model_error *error)
+static void finish_failed(struct esi_session *session, const struct model_response *failure)
 {
     struct esi_result *result;
     bool maybe;
@@ -156,8 +140,8 @@ static void finish_failed(struct esi_session *session, enum rt_code code,
     esi_exchange_give_up(&session->main);
     maybe = session->main.maybe && !session->run.awaiting;
     result = push_result(session, maybe ? ESI_OUTCOME_UNKNOWN : ESI_OUTCOME_FAILED);
-    result->code = code;
-    result->error = *error;
+    result->code = failure->code;
+    result->error = failure->error;
     result->error.key = session->run.statement.key;
     /* What the statement as a whole came to, not its last attempt. */
     result->error.applied = maybe ? MODEL_APPLIED_MAYBE : MODEL_APPLIED_NO;
@@ -171,26 +155,26 @@ static void become_closed(struct esi_session *session)
     session->state = ESI_SESSION_CLOSED;
 }
 
-static void lose(struct esi_session *session, enum rt_code code, const struct model_error *error)
+static void lose(struct esi_session *session, const struct model_response *failure)
 {
     if (session->state == ESI_SESSION_BUSY)
-        finish_failed(session, code, error);
-    session->failure_code = code;
-    session->failure = *error;
+        finish_failed(session, failure);
+    session->failure_code = failure->code;
+    session->failure = failure->error;
     session->failure.key = (struct rt_bytes){0};
     become_closed(session);
 }
 
 static bool lose_if_expired(struct esi_session *session)
 {
-    struct model_error error;
+    struct model_response failure;
 
     if (!has_lease(session) || now_us(session) < session->fence_at_us)
         return false;
-    error = error_of(MODEL_REASON_SESSION_UNKNOWN,
-                     "the session's lease of %llu ms ran out without an answer to a KeepAlive",
-                     (unsigned long long)(session->lease.duration_us / 1000));
-    lose(session, model_reason_code(error.reason), &error);
+    model_response_fail(&failure, MODEL_REASON_SESSION_UNKNOWN,
+                        "the session's lease of %llu ms ran out without an answer to a KeepAlive",
+                        (unsigned long long)(session->lease.duration_us / 1000));
+    lose(session, &failure);
     return true;
 }
 
@@ -221,15 +205,14 @@ static bool schedule_retry(struct esi_session *session, const struct model_error
     return true;
 }
 
-static void end_main(struct esi_session *session, enum rt_code code,
-                     const struct model_error *error)
+static void end_main(struct esi_session *session, const struct model_response *failure)
 {
     switch (session->state) {
     case ESI_SESSION_OPENING:
-        lose(session, code, error);
+        lose(session, failure);
         break;
     case ESI_SESSION_BUSY:
-        finish_failed(session, code, error);
+        finish_failed(session, failure);
         break;
     case ESI_SESSION_CLOSING:
         become_closed(session);
@@ -240,28 +223,27 @@ static void end_main(struct esi_session *session, enum rt_code code,
     }
 }
 
-static void on_main_failure(struct esi_session *session, enum rt_code code,
-                            const struct model_error *error)
+static void on_main_failure(struct esi_session *session, const struct model_response *failure)
 {
-    if (error->applied != MODEL_APPLIED_NO)
+    if (failure->error.applied != MODEL_APPLIED_NO)
         session->main.maybe = true;
     /* An AWAIT that was not answered in time is the normal course of a long wait. */
-    if (session->run.awaiting && code == RT_DEADLINE_EXCEEDED)
+    if (session->run.awaiting && failure->code == RT_DEADLINE_EXCEEDED)
         session->main.n_attempts = 1;
 
-    switch (esi_retry_reaction(code, error)) {
+    switch (esi_retry_reaction(failure->code, &failure->error)) {
     case ESI_REACTION_SESSION_LOST:
         if (has_lease(session))
-            lose(session, code, error);
+            lose(session, failure);
         else
-            end_main(session, code, error);
+            end_main(session, failure);
         break;
     case ESI_REACTION_RETRY:
-        if (!schedule_retry(session, error))
-            end_main(session, code, error);
+        if (!schedule_retry(session, &failure->error))
+            end_main(session, failure);
         break;
     case ESI_REACTION_FAIL:
-        end_main(session, code, error);
+        end_main(session, failure);
         break;
     }
 }
@@ -269,17 +251,15 @@ static void on_main_failure(struct esi_session *session, enum rt_code code,
 static void send_main(struct esi_session *session)
 {
     struct model_request request;
-    struct model_error error;
+    struct model_response failure;
     struct rt_error err;
-    enum rt_code code;
 
     fill_main(session, &request);
-    code = esi_post_send(&session->post, &session->main, &request, now_us(session),
-                         ATTEMPT_TIMEOUT_US, &err);
-    if (code != RT_OK) {
-        error = error_of(MODEL_REASON_LIMIT_REACHED, "%s", err.message);
-        on_main_failure(session, code, &error);
-    }
+    if (esi_post_send(&session->post, &session->main, &request, now_us(session), ATTEMPT_TIMEOUT_US,
+                      &err) == RT_OK)
+        return;
+    model_response_fail(&failure, MODEL_REASON_LIMIT_REACHED, "%s", err.message);
+    on_main_failure(session, &failure);
 }
 
 /* ---- lease ----------------------------------------------------------------------------------- */
@@ -302,11 +282,10 @@ static void extend_lease(struct esi_session *session, uint64_t sent_us)
     session->keep_alive.send_at_us = sent_us + model_lease_renew_interval_us(&session->lease);
 }
 
-static void on_keep_alive_failure(struct esi_session *session, enum rt_code code,
-                                  const struct model_error *error)
+static void on_keep_alive_failure(struct esi_session *session, const struct model_response *failure)
 {
-    if (esi_retry_reaction(code, error) == ESI_REACTION_SESSION_LOST) {
-        lose(session, code, error);
+    if (esi_retry_reaction(failure->code, &failure->error) == ESI_REACTION_SESSION_LOST) {
+        lose(session, failure);
         return;
     }
     session->keep_alive.send_at_us =
@@ -318,7 +297,7 @@ static void on_keep_alive_answer(struct esi_session *session, const struct model
                                  uint64_t sent_us)
 {
     if (call->response.code != RT_OK) {
-        on_keep_alive_failure(session, call->response.code, &call->response.error);
+        on_keep_alive_failure(session, &call->response);
         return;
     }
     /* A coordinator with a new configuration may say another length; nonsense changes nothing. */
@@ -334,13 +313,13 @@ static void on_opened(struct esi_session *session, const struct model_open_sessi
                       uint64_t sent_us)
 {
     bool retried = session->main.n_attempts > 1;
-    struct model_error error;
+    struct model_response failure;
     struct rt_error err;
-    enum rt_code code = model_lease_init(&session->lease, opened->lease_ms, &err);
 
-    if (code != RT_OK) {
-        error = error_of(MODEL_REASON_INVALID_FIELD, "the coordinator's answer: %s", err.message);
-        lose(session, code, &error);
+    if (model_lease_init(&session->lease, opened->lease_ms, &err) != RT_OK) {
+        model_response_fail(&failure, MODEL_REASON_INVALID_FIELD, "the coordinator's answer: %s",
+                            err.message);
+        lose(session, &failure);
         return;
     }
     session->id = opened->session_id;
@@ -365,13 +344,14 @@ static void begin_execute(struct esi_session *session, bool awaiting)
 
 static void on_protocol_error(struct esi_session *session)
 {
-    struct model_error error =
-        error_of(MODEL_REASON_NONE, "the answer's outcome does not belong to a %s",
-                 model_statement_kind_name(session->run.awaiting ? MODEL_STATEMENT_AWAIT
-                                                                 : session->run.statement.kind));
+    enum model_statement_kind kind =
+        session->run.awaiting ? MODEL_STATEMENT_AWAIT : session->run.statement.kind;
+    struct model_response failure;
 
+    model_response_fail(&failure, MODEL_REASON_NONE, "the answer's outcome does not belong to a %s",
+                        model_statement_kind_name(kind));
     session->main.maybe = true;
-    finish_failed(session, RT_INTERNAL, &error);
+    finish_failed(session, &failure);
 }
 
 static void on_executed(struct esi_session *session, struct model_call *call)
@@ -403,7 +383,7 @@ static void on_executed(struct esi_session *session, struct model_call *call)
 static void on_main_answer(struct esi_session *session, struct model_call *call, uint64_t sent_us)
 {
     if (call->response.code != RT_OK)
-        on_main_failure(session, call->response.code, &call->response.error);
+        on_main_failure(session, &call->response);
     else if (session->state == ESI_SESSION_OPENING)
         on_opened(session, &call->response.open_session, sent_us);
     else if (session->state == ESI_SESSION_BUSY)
@@ -415,18 +395,20 @@ static void on_main_answer(struct esi_session *session, struct model_call *call,
 /* The attempt's time is over and its call has not come back. */
 static void expire_attempt(struct esi_session *session, struct esi_exchange *exchange)
 {
-    struct model_error error;
+    struct model_response failure;
 
     if (!esi_exchange_is_overdue(exchange, now_us(session)))
         return;
-    error = error_of(MODEL_REASON_NONE, "no answer from %.200s within %llu ms",
-                     session->config.coordinator_address,
-                     (unsigned long long)(now_us(session) - esi_exchange_sent_us(exchange)) / 1000);
+    model_response_fail(&failure, MODEL_REASON_NONE, "no answer from %.200s within %llu ms",
+                        session->config.coordinator_address,
+                        (unsigned long long)(now_us(session) - esi_exchange_sent_us(exchange)) /
+                            1000);
+    failure.code = RT_DEADLINE_EXCEEDED;
     esi_exchange_give_up(exchange);
     if (exchange == &session->keep_alive)
-        on_keep_alive_failure(session, RT_DEADLINE_EXCEEDED, &error);
+        on_keep_alive_failure(session, &failure);
     else
-        on_main_failure(session, RT_DEADLINE_EXCEEDED, &error);
+        on_main_failure(session, &failure);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -489,9 +471,10 @@ void esi_session_close(struct esi_session *session)
         return;
     }
     if (session->state == ESI_SESSION_BUSY) {
-        struct model_error error = error_of(MODEL_REASON_CANCELLED, "the statement was given up");
+        struct model_response failure;
 
-        finish_failed(session, RT_CANCELLED, &error);
+        model_response_fail(&failure, MODEL_REASON_CANCELLED, "the statement was given up");
+        finish_failed(session, &failure);
     }
     esi_exchange_give_up(&session->keep_alive);
     session->run.awaiting = false;
@@ -503,7 +486,7 @@ void esi_session_close(struct esi_session *session)
 void esi_session_call_done(struct esi_session *session, struct model_call *call)
 {
     uint64_t sent_us;
-    struct esi_exchange *exchange = esi_post_take_back(&session->post, call, &sent_us);
+    struct esi_exchange *exchange = esi_post_take_back(call, &sent_us);
 
     if (exchange == &session->keep_alive)
         on_keep_alive_answer(session, call, sent_us);
