@@ -1,0 +1,117 @@
+/*
+ * One table of options per binary: the command line, the REDISTINTO_* environment, an INI file
+ * (--config FILE), --help, --version and --print-config all come from it. Own code: getopt_long and
+ * inih each know one of these, and neither knows types, ranges, origins or help.
+ *
+ *   precedence   default < profile < file < environment < command line
+ *   file         name = value; comments after ; or #, so a text cannot contain " ;"
+ *   names        --entry-size on the command line, REDISTINTO_ENTRY_SIZE in the environment (an
+ *                empty one counts as unset), entry-size in the file (no sections, each once)
+ *   words        options may come before or after positional words; "--" ends them
+ *   flags        --flag or --flag=false; true, yes, on, 1 and false, no, off, 0
+ *   durations    500ms, 10s, 5m, 2h, 1d, or 0; kept in milliseconds
+ *   sizes        4096, 512B, 64KiB, 1MiB, 2GiB, 1TiB; kept in bytes
+ *
+ * --help and --version win over everything but a wrong command line. Values are checked in every
+ * layer, also in one that is overridden. Call from main() before threads start: getopt_long has
+ * global state.
+ */
+#ifndef RT_BASE_OPTION_H
+#define RT_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/error.h"
+
+/* With the type of the field in the config structure. */
+enum rt_option_type {
+    RT_OPTION_STRING,   /* const char *: NULL without default; valid until rt_option_free() */
+    RT_OPTION_ENUM,     /* int or an enum: index in `names` */
+    RT_OPTION_FLAG,     /* bool */
+    RT_OPTION_U64,      /* uint64_t */
+    RT_OPTION_DURATION, /* uint64_t, milliseconds */
+    RT_OPTION_SIZE,     /* uint64_t, bytes */
+};
+
+enum rt_option_origin {
+    RT_OPTION_FROM_DEFAULT,
+    RT_OPTION_FROM_PROFILE, /* rt_option_set_default() */
+    RT_OPTION_FROM_FILE,
+    RT_OPTION_FROM_ENV,
+    RT_OPTION_FROM_FLAG,
+};
+
+struct rt_option {
+    const char *name;     /* "entry-size" */
+    const char *group;    /* heading in the help; NULL = "Options" */
+    const char *help;     /* one sentence; wrapped as needed */
+    const char *argument; /* word for the value in the help; NULL = by type */
+    const char *initial;  /* the default as a user would type it; NULL = none, 0, false, first */
+    const char *const *names; /* ENUM only, NULL-terminated */
+    uint64_t min;             /* U64, DURATION, SIZE, in the unit of the field */
+    uint64_t max;             /* 0 = no limit */
+    size_t offset;            /* offsetof(struct config, field) */
+    enum rt_option_type type;
+    char letter;      /* short form, 0 = none; h and V are taken */
+    bool is_required; /* some layer must give it; then it has no default */
+};
+
+/* Tables of one binary have different names and letters; anything else is a programmer error. */
+struct rt_option_table {
+    const struct rt_option *options;
+    size_t n_options;
+    void *config; /* the structure that `offset` counts from */
+};
+
+struct rt_option_entry;
+
+struct rt_options {
+    const char **positional; /* owned array, borrowed words of argv; NULL-terminated */
+    size_t n_positional;
+    struct rt_option_entry *entries; /* owned */
+    size_t n_entries;
+};
+
+struct rt_option_setup {
+    const char *program;
+    const char *version;
+    const char *usage;       /* positional words for the help, "" when there are none */
+    const char *description; /* a paragraph for the help */
+    const struct rt_option_table *tables;
+    size_t n_tables;
+    char *const *environment; /* environ; NULL = none */
+    /* Called with all layers applied, before --print-config: sets what a profile implies and checks
+     * what options mean together. May be NULL. */
+    enum rt_code (*adjust)(struct rt_options *options, void *ctx, struct rt_error *err);
+    void *adjust_ctx;
+    FILE *out; /* for help, version and configuration; NULL = stdout */
+};
+
+enum rt_option_action {
+    RT_OPTION_RUN,
+    RT_OPTION_EXIT_OK, /* something was printed; *ret_options is NULL */
+};
+
+/* Fills the config structures. INVALID_ARGUMENT: what the user gave is wrong, and the message says
+ * what, where (option, variable, or file and line), and what would be right; exit with 2. The
+ * config file that cannot be read gives what the system said. On failure the config structures are
+ * undefined. */
+RT_MUST_USE enum rt_code rt_option_parse(const struct rt_option_setup *setup, int argc, char **argv,
+                                         enum rt_option_action *ret_action,
+                                         struct rt_options **ret_options, struct rt_error *err);
+
+/* Strings in the config structures go with it. NULL is fine; returns NULL. */
+struct rt_options *rt_option_free(struct rt_options *options);
+
+/* Of an option that exists. */
+enum rt_option_origin rt_option_origin(const struct rt_options *options, const char *name);
+
+/* Changes a value that no user has given, as if the default were another. `name` must exist and
+ * `text` must be valid. */
+void rt_option_set_default(struct rt_options *options, const char *name, const char *text);
+
+#endif
