@@ -1,0 +1,215 @@
+/*
+ * Steps of a core: see host.h. Every step has the same form: lock, step, take the effects, submit
+ * transactions, unlock, answer and call. A call is marked as out of the core under the lock, so
+ * that a late cancellation finds it answered.
+ */
+#include "runtime/host/host.h"
+
+#include "runtime/base/alloc.h"
+#include "runtime/host/internal.h"
+#include "runtime/host/lane.h"
+
+static void lock(struct host *host)
+{
+    int result = pthread_mutex_lock(&host->lock);
+
+    rt_assert(result == 0);
+}
+
+static void unlock(struct host *host)
+{
+    int result = pthread_mutex_unlock(&host->lock);
+
+    rt_assert(result == 0);
+}
+
+/* Under the lock: everything that must keep its order, and the bookkeeping of answered calls. */
+static void collect(struct host *host, struct model_effects *ret_effects, uint64_t *ret_wakeup_us)
+{
+    struct rt_list *node;
+
+    model_effects_take(host->options.ops->effects(host->options.core), ret_effects);
+    rt_list_for_each (reply, &ret_effects->replies) {
+        struct host_inbound *inbound =
+            host_inbound_of(RT_LIST_ENTRY(reply, struct model_call, link));
+
+        inbound->is_in_core = false;
+        rt_list_remove(&inbound->host_link);
+    }
+    while ((node = rt_list_pop_front(&ret_effects->txns))) {
+        rt_assert(host->store);
+        store_submit(host->store, RT_LIST_ENTRY(node, struct store_txn, link));
+    }
+    if (host->options.after_step)
+        host->options.after_step(host->options.ctx);
+    *ret_wakeup_us = host->options.ops->next_wakeup_us(host->options.core);
+}
+
+static void carry_out(struct host *host, struct model_effects *effects, uint64_t wakeup_us)
+{
+    struct rt_list *node;
+
+    while ((node = rt_list_pop_front(&effects->replies))) {
+        struct host_inbound *inbound =
+            host_inbound_of(RT_LIST_ENTRY(node, struct model_call, link));
+
+        inbound->answer(inbound);
+    }
+    while ((node = rt_list_pop_front(&effects->calls)))
+        host_outbound_start(host, RT_LIST_ENTRY(node, struct model_call, link));
+    rpc_wakeup_at(&host->wakeup, wakeup_us);
+}
+
+static void finish_step(struct host *host)
+{
+    struct model_effects effects;
+    uint64_t wakeup_us;
+
+    collect(host, &effects, &wakeup_us);
+    unlock(host);
+    carry_out(host, &effects, wakeup_us);
+}
+
+bool host_submit(struct host *host, struct host_inbound *inbound)
+{
+    struct model_effects effects;
+    uint64_t wakeup_us;
+    bool is_answered;
+
+    lock(host);
+    inbound->is_in_core = true;
+    rt_list_push_back(&host->inbound, &inbound->host_link);
+    host->options.ops->submit(host->options.core, &inbound->call);
+    collect(host, &effects, &wakeup_us);
+    is_answered = !inbound->is_in_core;
+    unlock(host);
+    carry_out(host, &effects, wakeup_us);
+    return is_answered;
+}
+
+void host_cancel(struct host *host, struct host_inbound *inbound)
+{
+    lock(host);
+    if (inbound->is_in_core && !inbound->call.cancelled) {
+        inbound->call.cancelled = true;
+        host->options.ops->cancel(host->options.core, &inbound->call);
+    }
+    finish_step(host);
+}
+
+void host_call_done(struct host *host, struct model_call *call)
+{
+    lock(host);
+    host->options.ops->call_done(host->options.core, call);
+    finish_step(host);
+}
+
+void host_txn_done(struct store_txn *txn, void *context)
+{
+    struct host *host = context;
+
+    lock(host);
+    host->options.ops->txn_done(host->options.core, txn);
+    finish_step(host);
+}
+
+void host_step(struct host *host, void (*fn)(void *core, void *argument), void *argument)
+{
+    lock(host);
+    fn(host->options.core, argument);
+    finish_step(host);
+}
+
+void host_read(struct host *host, void (*fn)(void *core, void *argument), void *argument)
+{
+    lock(host);
+    fn(host->options.core, argument);
+    unlock(host);
+}
+
+static void on_due(struct rpc_wakeup *wakeup, void *ctx)
+{
+    struct host *host = ctx;
+
+    (void)wakeup;
+    lock(host);
+    host->options.ops->tick(host->options.core);
+    finish_step(host);
+}
+
+static void on_lane_due(struct rpc_wakeup *wakeup, void *ctx)
+{
+    struct host *host = ctx;
+
+    rpc_wakeup_at(wakeup,
+                  host_lane_expire(host, rt_env_now_us(rpc_runtime_env(host->options.runtime))));
+}
+
+static void return_refused(struct rpc_job *job)
+{
+    struct host *host = RT_CONTAINER_OF(job, struct host, refused_job);
+    struct rt_list refused = RT_LIST_INIT(refused);
+    struct rt_list *node;
+
+    (void)pthread_mutex_lock(&host->outbound_lock);
+    rt_list_splice_back(&refused, &host->refused);
+    (void)pthread_mutex_unlock(&host->outbound_lock);
+    while ((node = rt_list_pop_front(&refused)))
+        host_call_done(host, RT_LIST_ENTRY(node, struct model_call, link));
+}
+
+struct host *host_new(const struct host_options *options)
+{
+    struct host *host = rt_xalloc(sizeof(*host));
+
+    host->options = *options;
+    rt_list_init(&host->inbound);
+    rt_list_init(&host->lanes);
+    rt_list_init(&host->refused);
+    (void)pthread_mutex_init(&host->lock, NULL);
+    (void)pthread_mutex_init(&host->outbound_lock, NULL);
+    host->refused_job.fn = return_refused;
+    host->peers = host_peers_new(options->runtime);
+    rpc_wakeup_init(&host->wakeup, options->runtime, on_due, host);
+    rpc_wakeup_init(&host->lane_wakeup, options->runtime, on_lane_due, host);
+    return host;
+}
+
+void host_set_store(struct host *host, struct store *store)
+{
+    host->store = store;
+}
+
+void host_stop(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->outbound_lock);
+    host->is_stopping = true;
+    (void)pthread_mutex_unlock(&host->outbound_lock);
+}
+
+/* Calls that the core never answered: their clients are gone with the runtime. */
+static void release_inbound(struct host *host)
+{
+    struct rt_list *node;
+
+    while ((node = rt_list_pop_front(&host->inbound))) {
+        struct host_inbound *inbound = RT_LIST_ENTRY(node, struct host_inbound, host_link);
+
+        model_response_fail(&inbound->call.response, MODEL_REASON_DRAINING, "the service stopped");
+        inbound->call.response.error.applied = MODEL_APPLIED_MAYBE;
+        inbound->is_in_core = false;
+        inbound->answer(inbound);
+    }
+}
+
+struct host *host_free(struct host *host)
+{
+    if (!host)
+        return NULL;
+    release_inbound(host);
+    host_lane_free_all(host);
+    host->peers = host_peers_free(host->peers);
+    (void)pthread_mutex_destroy(&host->outbound_lock);
+    (void)pthread_mutex_destroy(&host->lock);
+    return rt_free(host);
+}

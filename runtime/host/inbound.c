@@ -1,0 +1,181 @@
+/*
+ * RPCs into calls: see inbound.h. A call lives in the RPC's user area; the RPC is referenced from
+ * submission to answer. The queue thread submits; the answer leaves on whichever thread steps the
+ * core.
+ */
+#include "runtime/host/inbound.h"
+
+#include "runtime/host/internal.h"
+#include "runtime/wire/request.h"
+#include "runtime/wire/response.h"
+
+enum {
+    /* For a statement or other message of a stream that names no timeout. */
+    DEFAULT_TIMEOUT_MS = 10 * 1000,
+};
+
+/* The user area of unary calls and streams alike. */
+struct served {
+    struct host_inbound inbound;
+    struct rpc_call *rpc;
+    uint64_t exchange_id; /* streams: of the message under way */
+};
+
+static struct served *served_of(struct host_inbound *inbound)
+{
+    return RT_CONTAINER_OF(inbound, struct served, inbound);
+}
+
+/* Prepares the call and decodes the request; on failure the response is filled. */
+static bool begin(struct served *served, struct rpc_call *rpc, const ProtobufCMessage *request,
+                  void (*answer)(struct host_inbound *inbound))
+{
+    const struct wire_method *method = wire_method_of_request(request->descriptor);
+    struct model_call *call = &served->inbound.call;
+    struct rt_error err = RT_ERROR_INIT;
+
+    served->rpc = rpc_call_ref(rpc);
+    served->inbound.answer = answer;
+    rt_list_init(&served->inbound.host_link);
+    model_call_init(call, method->kind);
+    call->response.responder = (struct model_responder){0};
+    if (wire_request_decode(method, request, &call->arena, &call->request, &err) == RT_OK)
+        return true;
+    wire_response_refuse(&call->response, &err);
+    return false;
+}
+
+/* ---- unary ---- */
+
+static void answer_unary(struct host_inbound *inbound)
+{
+    struct served *served = served_of(inbound);
+    struct model_call *call = &inbound->call;
+    struct rpc_call *rpc = served->rpc;
+    struct rt_error err = RT_ERROR_INIT;
+    ProtobufCMessage *message;
+
+    if (wire_response_encode(call->request.kind, &call->response, &call->arena, &message, &err) ==
+        RT_OK)
+        rpc_call_reply(rpc, message);
+    else
+        rpc_call_fail(rpc, &err);
+    model_call_deinit(call);
+    (void)rpc_call_unref(rpc);
+}
+
+static void on_cancel(struct rpc_call *rpc, void *ctx)
+{
+    struct served *served = rpc_call_user(rpc);
+
+    host_cancel(ctx, &served->inbound);
+}
+
+static void on_unary(struct rpc_call *rpc, const ProtobufCMessage *request, void *ctx)
+{
+    struct host *host = ctx;
+    struct served *served = rpc_call_user(rpc);
+
+    if (!begin(served, rpc, request, answer_unary)) {
+        answer_unary(&served->inbound);
+        return;
+    }
+    served->inbound.call.deadline_us = rpc_call_deadline_us(rpc);
+    if (host_submit(host, &served->inbound))
+        return;
+
+    /* The answer may drop its reference meanwhile. */
+    (void)rpc_call_ref(rpc);
+    rpc_call_set_cancel(rpc, on_cancel, host);
+    (void)rpc_call_unref(rpc);
+}
+
+/* ---- streams ---- */
+
+static void answer_message(struct host_inbound *inbound)
+{
+    struct served *served = served_of(inbound);
+    struct model_call *call = &inbound->call;
+    struct rpc_call *rpc = served->rpc;
+    struct rt_error err = RT_ERROR_INIT;
+    ProtobufCMessage *message;
+    enum rt_code code;
+
+    code = wire_response_encode(call->request.kind, &call->response, &call->arena, &message, &err);
+    if (code == RT_OK) {
+        wire_response_set_exchange_id(message, served->exchange_id);
+        code = rpc_call_send(rpc, message);
+        if (code != RT_OK)
+            (void)rt_fail(&err, code, "the client does not read its answers");
+    }
+    model_call_deinit(call);
+    /* From here on the next message may be under way in the same memory. */
+    if (code == RT_OK)
+        rpc_call_read_next(rpc);
+    else
+        rpc_call_finish(rpc, &err);
+    (void)rpc_call_unref(rpc);
+}
+
+static void on_open(struct rpc_call *rpc, const ProtobufCMessage *request, void *ctx)
+{
+    (void)request;
+    (void)ctx;
+    rpc_call_read_next(rpc);
+}
+
+static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, void *ctx)
+{
+    struct host *host = ctx;
+    struct served *served = rpc_call_user(rpc);
+    struct wire_exchange exchange = wire_request_exchange(message);
+    uint64_t timeout_ms = exchange.timeout_ms ? exchange.timeout_ms : DEFAULT_TIMEOUT_MS;
+
+    served->exchange_id = exchange.id;
+    if (!begin(served, rpc, message, answer_message)) {
+        answer_message(&served->inbound);
+        return;
+    }
+    served->inbound.call.deadline_us =
+        rt_env_now_us(rpc_runtime_env(host->options.runtime)) + timeout_ms * 1000;
+    (void)host_submit(host, &served->inbound);
+}
+
+static void on_half_close(struct rpc_call *rpc, void *ctx)
+{
+    (void)ctx;
+    rpc_call_finish(rpc, NULL);
+}
+
+static void on_done(struct rpc_call *rpc, void *ctx)
+{
+    struct served *served = rpc_call_user(rpc);
+
+    host_cancel(ctx, &served->inbound);
+}
+
+static const struct rpc_stream_handlers stream_handlers = {
+    .on_open = on_open,
+    .on_message = on_message,
+    .on_half_close = on_half_close,
+    .on_done = on_done,
+};
+
+enum rt_code host_serve(struct host *host, struct rpc_server *server,
+                        const ProtobufCServiceDescriptor *service, struct rt_error *err)
+{
+    const struct wire_method *methods[WIRE_SERVICE_METHODS_MAX];
+    struct rpc_method table[WIRE_SERVICE_METHODS_MAX];
+    size_t n_methods = wire_service_methods(service, methods);
+
+    for (size_t i = 0; i < n_methods; i++) {
+        table[i] = (struct rpc_method){
+            .name = methods[i]->name,
+            .kind = methods[i]->is_stream ? RPC_BIDI : RPC_UNARY,
+            .on_call = methods[i]->is_stream ? NULL : on_unary,
+            .stream = methods[i]->is_stream ? &stream_handlers : NULL,
+            .user_size = sizeof(struct served),
+        };
+    }
+    return rpc_server_add_service(server, service, table, n_methods, host, err);
+}

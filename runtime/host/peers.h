@@ -1,0 +1,24 @@
+/*
+ * The addresses that a host talks to: one channel each, made when first needed. Idle ones are
+ * closed when many are known, so that members which come back under new addresses leave nothing
+ * behind. Any thread, except as said.
+ */
+#ifndef HOST_PEERS_H
+#define HOST_PEERS_H
+
+#include "runtime/rpc/client.h"
+#include "runtime/rpc/runtime.h"
+
+struct host_peers;
+
+struct host_peers *host_peers_new(struct rpc_runtime *runtime);
+
+/* After the runtime has ended, which closed the channels. */
+struct host_peers *host_peers_free(struct host_peers *peers);
+
+/* The channel to this address; handed back with host_peers_release() once the call that uses it
+ * is over. */
+struct rpc_channel *host_peers_acquire(struct host_peers *peers, const char *address);
+void host_peers_release(struct host_peers *peers, const char *address);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * What coordinator and instance processes have in common around their host: options, data
+ * directory, store, server, signals, readiness, and the order in which all of it starts and stops.
+ *
+ * Start: host_service_open() → the caller makes its core → host_service_attach() → the caller loads
+ * the core from the store, adds its RPCs (host_serve), starts it → host_service_run().
+ * Stop (SIGTERM, SIGINT, or the end of standard input if asked for): on_stop, the server is
+ * drained, the runtime ends, transactions that are queued are committed.
+ */
+#ifndef HOST_SERVICE_H
+#define HOST_SERVICE_H
+
+#include "runtime/base/log.h"
+#include "runtime/base/option.h"
+#include "runtime/host/host.h"
+#include "runtime/store/data_dir.h"
+
+struct host_service_config {
+    const char *listen;
+    const char *data_dir;
+    enum rt_log_level log_level;
+    uint64_t drain_ms;
+    uint64_t store_limit; /* bytes */
+    uint64_t ready_fd;    /* 0 = none */
+    bool exit_with_stdin;
+};
+
+enum {
+    HOST_SERVICE_N_OPTIONS = 6 /* without listen, whose default differs */
+};
+extern const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS];
+
+/* Says on standard error why the process ends; returns its exit code. */
+int host_service_fail(const char *name, const struct rt_error *err);
+
+enum {
+    HOST_SERVICE_SERVICES_MAX = 8
+};
+
+struct host_service {
+    const char *name; /* of the binary */
+    struct host_service_config config;
+    struct rpc_runtime *runtime;     /* owned */
+    struct rpc_server *server;       /* owned by the runtime */
+    struct store_data_dir *data_dir; /* owned */
+    struct store *store;             /* owned; NULL until attached and once closed */
+    struct host *host;               /* owned; NULL until attached */
+    char address[256];               /* as bound: "host:port" or "unix:path" */
+    const char *services[HOST_SERVICE_SERVICES_MAX]; /* full names, for health */
+    size_t n_services;
+    uv_pipe_t input;
+    struct rpc_job ready_job;
+    struct rpc_job stop_job;
+    struct rpc_job finish_job;
+    void (*on_stop)(void *ctx);
+    void *ctx;
+    bool is_input_open;
+    bool is_ready;
+    bool is_stopping;
+    bool is_finishing;
+    bool has_run;
+    int exit_code;
+};
+
+/* Opens runtime and data directory, makes the server and listens; nothing is served yet. After a
+ * failure host_service_close() is still to be called. */
+RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const char *name,
+                                           const struct host_service_config *config,
+                                           struct rt_error *err);
+
+/* Makes the host of this core and opens the store behind it. */
+RT_MUST_USE enum rt_code host_service_attach(struct host_service *service,
+                                             const struct host_options *options,
+                                             struct rt_error *err);
+
+/* Serves all RPCs of this service with the attached core. Fails as rpc_server_add_service(). */
+RT_MUST_USE enum rt_code host_service_serve(struct host_service *service,
+                                            const ProtobufCServiceDescriptor *descriptor,
+                                            struct rt_error *err);
+
+/* Tells once, from the loop thread, that the service serves: health, log, ready descriptor. Any
+ * thread, also under the core's lock. */
+void host_service_ready(struct host_service *service);
+
+/* Begins to stop, as a signal does; the process will exit with this code. Any thread. */
+void host_service_stop(struct host_service *service, int exit_code);
+
+/* Drains the server and ends the runtime; the second half of stopping. Any thread. */
+void host_service_finish(struct host_service *service);
+
+/* Serves until it is stopped and returns the exit code. on_stop (may be NULL) runs once on the loop
+ * thread when stopping begins; with it the caller calls host_service_finish() when its core is
+ * ready for the end. A second signal does not wait for that. */
+int host_service_run(struct host_service *service, void (*on_stop)(void *ctx), void *ctx);
+
+/* Frees everything but the core, which must live until here. */
+void host_service_close(struct host_service *service);
+
+#endif
