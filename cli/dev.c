@@ -1,0 +1,379 @@
+/*
+ * The verb `dev`: see dev.h. Starts no gRPC runtime; what the processes say through their pipes and
+ * exit statuses is all it knows of them. Nothing of a run is left behind but what the user named
+ * with --data-dir. Loop thread.
+ */
+#include "cli/dev.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "cli/cluster.h"
+#include "cli/file.h"
+#include "cli/report.h"
+#include "cli/summary.h"
+#include "runtime/base/alloc.h"
+#include "runtime/model/lease.h"
+#include "runtime/model/limits.h"
+
+struct config {
+    uint64_t instances;
+    uint64_t entries;
+    uint64_t entry_size;
+    uint64_t lease_ms;
+    uint64_t base_port;
+    int profile;
+    int distribution;
+    int log_level;
+    const char *data_dir;
+    const char *ready_file;
+};
+
+static const char *const profiles[] = {"default", "classic", NULL};
+static const char *const distributions[] = {"equitable-load", NULL};
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+
+static const struct rt_option options[] = {
+    {.name = "instances",
+     .type = RT_OPTION_U64,
+     .help = "How many instances to start.",
+     .initial = "3",
+     .min = 1,
+     .max = CLI_CLUSTER_INSTANCES_MAX,
+     .offset = offsetof(struct config, instances)},
+    {.name = "entries",
+     .type = RT_OPTION_U64,
+     .help = "Entries of each instance.",
+     .initial = "65536",
+     .min = 1,
+     .max = UINT32_MAX,
+     .offset = offsetof(struct config, entries)},
+    {.name = "entry-size",
+     .type = RT_OPTION_SIZE,
+     .help = "Size of one entry.",
+     .initial = "128",
+     .min = 1,
+     .max = MODEL_VALUE_MAX,
+     .offset = offsetof(struct config, entry_size)},
+    {.name = "distribution",
+     .type = RT_OPTION_ENUM,
+     .help = "How the coordinator chooses the instance of a new key.",
+     .names = distributions,
+     .initial = "equitable-load",
+     .offset = offsetof(struct config, distribution)},
+    {.name = "profile",
+     .type = RT_OPTION_ENUM,
+     .help = "The coordinator's set of rules.",
+     .names = profiles,
+     .initial = "default",
+     .offset = offsetof(struct config, profile)},
+    {.name = "lease",
+     .type = RT_OPTION_DURATION,
+     .help = "Membership lease: how long an instance may be silent.",
+     .initial = "10s",
+     .min = MODEL_LEASE_MS_MIN,
+     .max = MODEL_LEASE_MS_MAX,
+     .offset = offsetof(struct config, lease_ms)},
+    {.name = "base-port",
+     .type = RT_OPTION_U64,
+     .help = "Port of the coordinator; the first instance's is higher by 10. A port that is taken "
+             "gives way to any free one. 0: any free ports.",
+     .argument = "PORT",
+     .initial = "7400",
+     .max = CLI_CLUSTER_BASE_PORT_MAX,
+     .offset = offsetof(struct config, base_port)},
+    {.name = "data-dir",
+     .type = RT_OPTION_STRING,
+     .help = "Keep data and logs here; the directory is made if it is absent. Without this option "
+             "they are in a temporary directory that is removed at the end.",
+     .argument = "DIR",
+     .offset = offsetof(struct config, data_dir)},
+    {.name = "ready-file",
+     .type = RT_OPTION_STRING,
+     .help = "Write names, addresses and process ids to this file as JSON once everything serves; "
+             "removed at the end.",
+     .argument = "FILE",
+     .offset = offsetof(struct config, ready_file)},
+    {.name = "log-level",
+     .type = RT_OPTION_ENUM,
+     .help = "What the processes log, each to NAME.log in the data directory.",
+     .names = log_levels,
+     .initial = "info",
+     .offset = offsetof(struct config, log_level)},
+};
+
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+enum {
+    N_STOP_SIGNALS = RT_ARRAY_SIZE(stop_signals)
+};
+
+struct dev {
+    struct cli_context *context;
+    const struct config *config;
+    uv_loop_t loop;
+    uv_signal_t signals[N_STOP_SIGNALS];
+    struct cli_cluster *cluster; /* owned */
+    char *data_dir;              /* owned */
+    char **environment;          /* owned array, borrowed words */
+    bool is_interrupted;         /* before it served */
+    enum cli_exit announced;     /* what telling the user came to */
+};
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+static void fill_member(const struct cli_cluster_member *member,
+                        struct cli_summary_member *ret_member)
+{
+    *ret_member = (struct cli_summary_member){
+        .name = member->name,
+        .address = member->address,
+        .pid = member->pid,
+    };
+}
+
+static enum cli_exit write_ready_file(struct dev *dev, const struct cli_summary *summary)
+{
+    struct rt_error err = RT_ERROR_INIT;
+    struct rt_buffer buffer = {0};
+    enum rt_code code;
+
+    if (dev->config->ready_file == NULL)
+        return CLI_EXIT_OK;
+    cli_summary_append_json(summary, &buffer);
+    code = rt_buffer_check(&buffer, &err);
+    if (code == RT_OK)
+        code = cli_file_replace(dev->config->ready_file, rt_buffer_bytes(&buffer), &err);
+    rt_buffer_deinit(&buffer);
+    return code == RT_OK ? CLI_EXIT_OK : cli_report_error(dev->context, &err);
+}
+
+static enum cli_exit print_summary(struct dev *dev, const struct cli_summary *summary)
+{
+    struct rt_buffer buffer = {0};
+    enum cli_exit result;
+
+    if (dev->context->common.output == CLI_OUTPUT_JSON)
+        cli_summary_append_json(summary, &buffer);
+    else
+        cli_summary_append_box(summary, dev->context->is_utf8, &buffer);
+    result = cli_report_result(dev->context, &buffer);
+    rt_buffer_deinit(&buffer);
+    return result;
+}
+
+static void on_serving(struct cli_cluster *cluster, void *ctx)
+{
+    struct dev *dev = ctx;
+    struct cli_summary_member instances[CLI_CLUSTER_INSTANCES_MAX];
+    struct cli_summary summary = {
+        .instances = instances,
+        .n_instances = cli_cluster_n_members(cluster) - 1,
+        .pid = getpid(),
+        .data_dir = dev->data_dir,
+        .is_temporary = dev->config->data_dir == NULL,
+        .profile = profiles[dev->config->profile],
+        .distribution = distributions[dev->config->distribution],
+    };
+
+    fill_member(cli_cluster_member(cluster, 0), &summary.coordinator);
+    for (size_t i = 0; i < summary.n_instances; i++)
+        fill_member(cli_cluster_member(cluster, i + 1), &instances[i]);
+    dev->announced = write_ready_file(dev, &summary);
+    if (dev->announced == CLI_EXIT_OK)
+        dev->announced = print_summary(dev, &summary);
+    if (dev->announced != CLI_EXIT_OK)
+        cli_cluster_stop(cluster);
+}
+
+static void on_lost(struct cli_cluster *cluster, const struct cli_cluster_member *member,
+                    const struct cli_process *process, void *ctx)
+{
+    struct dev *dev = ctx;
+    struct rt_buffer text = {0};
+
+    (void)cluster;
+    rt_buffer_printf(&text, "redistinto: dev: %s (pid %ld) ", member->name, (long)member->pid);
+    cli_process_describe_end(process, &text);
+    rt_buffer_append_string(&text, "; to start it again by hand:\n  ");
+    cli_command_append(&member->command, &text);
+    rt_buffer_append_byte(&text, '\n');
+    (void)fputs(rt_buffer_string(&text), dev->context->err);
+    (void)fflush(dev->context->err);
+    rt_buffer_deinit(&text);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void on_signal(uv_signal_t *signal, int signum)
+{
+    struct dev *dev = signal->data;
+
+    (void)signum;
+    if (!cli_cluster_has_served(dev->cluster))
+        dev->is_interrupted = true;
+    cli_cluster_stop(dev->cluster);
+}
+
+static void start_signals(struct dev *dev)
+{
+    for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+        (void)uv_signal_init(&dev->loop, &dev->signals[i]);
+        dev->signals[i].data = dev;
+        (void)uv_signal_start(&dev->signals[i], on_signal, stop_signals[i]);
+    }
+}
+
+static void on_stopped(struct cli_cluster *cluster, void *ctx)
+{
+    struct dev *dev = ctx;
+
+    (void)cluster;
+    for (size_t i = 0; i < N_STOP_SIGNALS; i++)
+        uv_close((uv_handle_t *)&dev->signals[i], NULL);
+}
+
+/* Without variables of ours: they are options of this process, and the children get all of theirs
+ * on their command lines. */
+static char **child_environment(char *const *environment)
+{
+    static const char prefix[] = "REDISTINTO_";
+    size_t n = 0;
+    char **kept;
+
+    for (char *const *word = environment; *word != NULL; word++)
+        n++;
+    kept = rt_xalloc((n + 1) * sizeof(*kept));
+    n = 0;
+    for (char *const *word = environment; *word != NULL; word++)
+        if (strncmp(*word, prefix, sizeof(prefix) - 1) != 0)
+            kept[n++] = *word;
+    return kept;
+}
+
+static struct cli_cluster *new_cluster(struct dev *dev)
+{
+    const struct config *config = dev->config;
+    struct cli_cluster_options cluster_options = {
+        .command = {.binaries_dir = dev->context->binaries_dir,
+                    .data_dir = dev->data_dir,
+                    .profile = profiles[config->profile],
+                    .distribution = distributions[config->distribution],
+                    .log_level = log_levels[config->log_level],
+                    .lease_ms = config->lease_ms,
+                    .entries = config->entries,
+                    .entry_size = config->entry_size},
+        .environment = dev->environment,
+        .n_instances = (unsigned)config->instances,
+        .base_port = (uint16_t)config->base_port,
+        .start_timeout_ms = CLI_CLUSTER_START_TIMEOUT_MS,
+        .stop_timeout_ms = CLI_CLUSTER_STOP_TIMEOUT_MS,
+        .on_serving = on_serving,
+        .on_lost = on_lost,
+        .on_stopped = on_stopped,
+        .ctx = dev,
+    };
+
+    return cli_cluster_new(&dev->loop, &cluster_options);
+}
+
+/* What the whole run came to, reported. */
+static enum cli_exit conclude(struct dev *dev)
+{
+    const struct rt_error *error = cli_cluster_error(dev->cluster);
+    struct rt_bytes tail = cli_cluster_log_tail(dev->cluster);
+    enum cli_exit result;
+
+    if (dev->is_interrupted)
+        return CLI_EXIT_INTERRUPTED;
+    if (dev->announced != CLI_EXIT_OK || error->code == RT_OK)
+        return dev->announced;
+    result = cli_report_error(dev->context, error);
+    if (tail.size > 0)
+        (void)fprintf(dev->context->err, "Its log ends with:\n%.*s", (int)tail.size, tail.data);
+    (void)fflush(dev->context->err);
+    return cli_cluster_has_served(dev->cluster) ? CLI_EXIT_FAILED : result;
+}
+
+static enum cli_exit run_cluster(struct dev *dev)
+{
+    int loop_result = uv_loop_init(&dev->loop);
+    enum cli_exit result;
+
+    rt_assert(loop_result == 0);
+    dev->cluster = new_cluster(dev);
+    start_signals(dev);
+    cli_cluster_start(dev->cluster);
+    (void)uv_run(&dev->loop, UV_RUN_DEFAULT);
+    loop_result = uv_loop_close(&dev->loop);
+    rt_assert(loop_result == 0);
+    result = conclude(dev);
+    dev->cluster = cli_cluster_free(dev->cluster);
+    return result;
+}
+
+/* The directory as an absolute path, since it is shown in commands to be typed elsewhere. */
+static enum rt_code open_data_dir(struct dev *dev, struct rt_error *err)
+{
+    const char *path = dev->config->data_dir;
+    enum rt_code code;
+
+    if (path == NULL)
+        return cli_file_make_temporary_directory(dev->context->temporary_dir, &dev->data_dir, err);
+    code = cli_file_make_directory(path, err);
+    if (code == RT_OK)
+        code = cli_file_resolve(path, &dev->data_dir, err);
+    return code;
+}
+
+static void remove_traces(struct dev *dev)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    if (dev->config->ready_file != NULL)
+        (void)unlink(dev->config->ready_file);
+    if (dev->config->data_dir == NULL && cli_file_remove_directory(dev->data_dir, &err) != RT_OK)
+        (void)fprintf(dev->context->err, "redistinto: dev: %s\n", err.message);
+}
+
+static enum cli_exit run(struct cli_context *context, const char *const *arguments,
+                         const void *config)
+{
+    struct rt_error err = RT_ERROR_INIT;
+    struct dev *dev = rt_xalloc(sizeof(*dev));
+    enum cli_exit result;
+
+    (void)arguments;
+    dev->context = context;
+    dev->config = config;
+    dev->environment = child_environment(context->environment);
+    if (open_data_dir(dev, &err) == RT_OK) {
+        /* One of an earlier run that was killed says nothing about this one. */
+        if (dev->config->ready_file != NULL)
+            (void)unlink(dev->config->ready_file);
+        result = run_cluster(dev);
+        remove_traces(dev);
+    } else {
+        result = cli_report_error(context, &err);
+    }
+    rt_free(dev->environment);
+    rt_free(dev->data_dir);
+    rt_free(dev);
+    return result;
+}
+
+const struct cli_verb cli_dev_verb = {
+    .name = "dev",
+    .arguments = "",
+    .summary = "start a cluster of real processes on this machine, for development",
+    .description = "Starts a coordinator and instances on this machine, shows where they are, and "
+                   "stops them all on Ctrl-C. Not for production: nothing is replicated, nothing "
+                   "is restarted, and everything listens on the loopback interface only.",
+    .options = options,
+    .n_options = RT_ARRAY_SIZE(options),
+    .config_size = sizeof(struct config),
+    .run = run,
+};

@@ -1,0 +1,116 @@
+/*
+ * Results and failures: see report.h. Whatever a peer said is printed without control characters.
+ * One thread.
+ */
+#include "cli/report.h"
+
+#include <errno.h>
+
+#include "cli/table.h"
+#include "runtime/base/json.h"
+
+struct failure {
+    enum rt_code code;
+    const char *reason; /* NULL: none */
+    const char *message;
+    enum model_applied applied;
+};
+
+static void append_json(const struct failure *failure, struct rt_buffer *buffer)
+{
+    struct rt_json json;
+
+    rt_json_init(&json, buffer);
+    rt_json_object_begin(&json, NULL);
+    rt_json_object_begin(&json, "error");
+    rt_json_string(&json, "code", rt_code_name(failure->code));
+    rt_json_string(&json, "reason", failure->reason);
+    rt_json_string(&json, "message", failure->message);
+    rt_json_string(&json, "applied", failure->applied == MODEL_APPLIED_NO ? "NO" : "MAYBE");
+    rt_json_object_end(&json);
+    rt_json_object_end(&json);
+    rt_buffer_append_byte(buffer, '\n');
+}
+
+static void append_text(const struct cli_context *context, const struct failure *failure,
+                        struct rt_buffer *buffer)
+{
+    rt_buffer_append_string(buffer, "redistinto: ");
+    if (context->verb != NULL)
+        rt_buffer_printf(buffer, "%s: ", context->verb);
+    cli_table_append_printable(rt_bytes_of_string(failure->message), buffer);
+    rt_buffer_printf(buffer, " (%s", rt_code_name(failure->code));
+    if (failure->reason != NULL)
+        rt_buffer_printf(buffer, " %s", failure->reason);
+    rt_buffer_append_string(buffer, ")\n");
+}
+
+/* There is nobody left to tell when this fails. */
+static void report(struct cli_context *context, const struct failure *failure)
+{
+    bool is_json = context->common.output == CLI_OUTPUT_JSON;
+    FILE *stream = is_json ? context->out : context->err;
+    struct rt_buffer buffer = {0};
+
+    if (is_json)
+        append_json(failure, &buffer);
+    else
+        append_text(context, failure, &buffer);
+    (void)fwrite(buffer.data, 1, buffer.size, stream);
+    (void)fflush(stream);
+    rt_buffer_deinit(&buffer);
+}
+
+static void report_own(struct cli_context *context, const struct rt_error *err)
+{
+    struct failure failure = {
+        .code = err->code,
+        .reason = err->reason,
+        .message = err->message,
+        .applied = MODEL_APPLIED_NO,
+    };
+
+    report(context, &failure);
+}
+
+enum cli_exit cli_report_error(struct cli_context *context, const struct rt_error *err)
+{
+    report_own(context, err);
+    return cli_exit_of(err->code, MODEL_REASON_NONE);
+}
+
+enum cli_exit cli_report_usage(struct cli_context *context, const struct rt_error *err)
+{
+    report_own(context, err);
+    return CLI_EXIT_USAGE;
+}
+
+enum cli_exit cli_report_failure(struct cli_context *context, const struct model_response *response)
+{
+    enum model_reason reason = response->error.reason;
+    struct failure failure = {
+        .code = response->code,
+        .reason = reason == MODEL_REASON_NONE ? NULL : model_reason_name(reason),
+        .message = response->error.message,
+        .applied = response->error.applied,
+    };
+
+    report(context, &failure);
+    return cli_exit_of(response->code, reason);
+}
+
+enum cli_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    if (rt_buffer_check(buffer, &err) != RT_OK)
+        return cli_report_error(context, &err);
+    if (fwrite(buffer->data, 1, buffer->size, context->out) == buffer->size &&
+        fflush(context->out) == 0)
+        return CLI_EXIT_OK;
+    (void)rt_fail_errno(&err, errno, "writing the result");
+    /* Standard output is what failed. */
+    context->common.output = CLI_OUTPUT_TEXT;
+    report_own(context, &err);
+    return CLI_EXIT_FAILED;
+}

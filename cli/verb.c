@@ -1,0 +1,247 @@
+/*
+ * Verbs: see verb.h. The common options may stand on either side of the verb, its own ones behind
+ * it; so the verb is the first word that is neither an option nor an option's value, and is taken
+ * out before everything is parsed as one. Main thread, before others start.
+ */
+#include "cli/verb.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/dev.h"
+#include "cli/report.h"
+#include "runtime/base/alloc.h"
+
+static const char *const output_names[] = {"text", "json", NULL};
+
+static const struct rt_option common_options[] = {
+    {.name = "coordinator",
+     .type = RT_OPTION_STRING,
+     .group = "Common",
+     .help = "Where the coordinator is.",
+     .argument = "ADDRESS",
+     .initial = "127.0.0.1:7400",
+     .offset = offsetof(struct cli_common, coordinator)},
+    {.name = "output",
+     .letter = 'o',
+     .type = RT_OPTION_ENUM,
+     .group = "Common",
+     .help = "Form of results and errors.",
+     .names = output_names,
+     .initial = "text",
+     .offset = offsetof(struct cli_common, output)},
+    {.name = "timeout",
+     .type = RT_OPTION_DURATION,
+     .group = "Common",
+     .help = "Give up after this long.",
+     .initial = "5s",
+     .min = 1,
+     .max = 3600 * 1000,
+     .offset = offsetof(struct cli_common, timeout_ms)},
+};
+
+const struct cli_verb *const cli_verbs[] = {
+    &cli_dev_verb,
+};
+const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);
+
+const struct cli_verb *cli_verb_find(const char *name)
+{
+    for (size_t i = 0; i < cli_n_verbs; i++)
+        if (strcmp(cli_verbs[i]->name, name) == 0)
+            return cli_verbs[i];
+    return NULL;
+}
+
+static void append_list(struct rt_buffer *buffer)
+{
+    rt_buffer_append_string(buffer, "\nVerbs:\n");
+    for (size_t i = 0; i < cli_n_verbs; i++)
+        rt_buffer_printf(buffer, "  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
+    rt_buffer_append_string(buffer, "\n`redistinto VERB --help` tells more.\n");
+}
+
+static enum cli_exit print_list(struct cli_context *context, FILE *stream)
+{
+    struct rt_buffer buffer = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+
+    append_list(&buffer);
+    if (stream == context->out)
+        result = cli_report_result(context, &buffer);
+    else
+        (void)fwrite(buffer.data, 1, buffer.size, stream);
+    rt_buffer_deinit(&buffer);
+    return result;
+}
+
+/* ---- looking for the verb -------------------------------------------------------------------- */
+
+/* For the form of what is wrong with the options, hence before they are understood. */
+static bool asks_for_json(char **argv, char *const *environment)
+{
+    for (; *argv != NULL; argv++) {
+        const char *word = *argv;
+
+        if (strcmp(word, "-ojson") == 0 || strcmp(word, "--output=json") == 0)
+            return true;
+        if ((strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0) && argv[1] != NULL &&
+            strcmp(argv[1], "json") == 0)
+            return true;
+    }
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strcmp(*environment, "REDISTINTO_OUTPUT=json") == 0)
+            return true;
+    return false;
+}
+
+static enum cli_exit refuse(struct cli_context *context, char **argv, const struct rt_error *err)
+{
+    bool is_json = asks_for_json(argv, context->environment);
+
+    context->common.output = is_json ? CLI_OUTPUT_JSON : CLI_OUTPUT_TEXT;
+    return cli_report_usage(context, err);
+}
+
+struct found {
+    int index; /* of the first word that is no option and no common option's value, else argc */
+    bool wants_help; /* before it */
+};
+
+/* Unknown options are left to whoever parses them all. */
+static struct found find_verb(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"coordinator", required_argument, NULL, 1}, {"output", required_argument, NULL, 1},
+        {"timeout", required_argument, NULL, 1},     {"config", required_argument, NULL, 1},
+        {"help", optional_argument, NULL, 'h'},      {"print-config", optional_argument, NULL, 1},
+        {"version", optional_argument, NULL, 1},     {NULL, 0, NULL, 0},
+    };
+    struct found found = {0};
+    int letter;
+
+    optind = 0;
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, "+o:hV", long_options, NULL)) != -1)
+        found.wants_help |= letter == 'h';
+    found.index = optind;
+    return found;
+}
+
+/* ---- running it ------------------------------------------------------------------------------ */
+
+static enum rt_code check_arguments(const struct cli_verb *verb, const struct rt_options *options,
+                                    struct rt_error *err)
+{
+    if (options->n_positional < verb->n_arguments)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "%s is missing (see --help)", verb->arguments);
+    if (options->n_positional > verb->n_arguments)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "unexpected argument '%s' (see --help)",
+                       options->positional[verb->n_arguments]);
+    return RT_OK;
+}
+
+static enum cli_exit run_verb(struct cli_context *context, const struct cli_verb *verb, int argc,
+                              char **argv)
+{
+    RT_CLEANUP(rt_freep) void *config = rt_xalloc(verb->config_size);
+    RT_CLEANUP(rt_freep) char *program = rt_xasprintf("redistinto %s", verb->name);
+    struct rt_option_table tables[] = {
+        {verb->options, verb->n_options, config},
+        {common_options, RT_ARRAY_SIZE(common_options), &context->common},
+    };
+    struct rt_option_setup setup = {
+        .program = program,
+        .version = context->version,
+        .usage = verb->arguments,
+        .description = verb->description,
+        .tables = tables,
+        .n_tables = RT_ARRAY_SIZE(tables),
+        .environment = context->environment,
+        .out = context->out,
+    };
+    struct rt_error err = RT_ERROR_INIT;
+    struct rt_options *options = NULL;
+    enum rt_option_action action;
+    enum cli_exit result = CLI_EXIT_OK;
+
+    context->verb = verb->name;
+    if (rt_option_parse(&setup, argc, argv, &action, &options, &err) != RT_OK)
+        return refuse(context, argv, &err);
+    if (action == RT_OPTION_RUN) {
+        if (check_arguments(verb, options, &err) != RT_OK)
+            result = cli_report_usage(context, &err);
+        else
+            result = verb->run(context, options->positional, config);
+    }
+    (void)rt_option_free(options);
+    return result;
+}
+
+/* Options only: what is left to do is to say something about the command itself. */
+static enum cli_exit run_without_verb(struct cli_context *context, int argc, char **argv)
+{
+    struct rt_option_table table = {common_options, RT_ARRAY_SIZE(common_options),
+                                    &context->common};
+    struct rt_option_setup setup = {
+        .program = "redistinto",
+        .version = context->version,
+        .usage = "VERB [ARGUMENT...]",
+        .description = "The command for people of Redistinto, a sharded key-value store with "
+                       "explicit placement.",
+        .tables = &table,
+        .n_tables = 1,
+        .environment = context->environment,
+        .out = context->out,
+    };
+    struct rt_error err = RT_ERROR_INIT;
+    struct rt_options *options = NULL;
+    enum rt_option_action action;
+
+    if (rt_option_parse(&setup, argc, argv, &action, &options, &err) != RT_OK)
+        return refuse(context, argv, &err);
+    (void)rt_option_free(options);
+    if (action == RT_OPTION_EXIT_OK)
+        return CLI_EXIT_OK;
+    (void)rt_fail(&err, RT_INVALID_ARGUMENT, "a verb is missing (see --help)");
+    return refuse(context, argv, &err);
+}
+
+static enum cli_exit print_help(struct cli_context *context)
+{
+    char program[] = "redistinto";
+    char option[] = "--help";
+    char *words[] = {program, option, NULL};
+    enum cli_exit result = run_without_verb(context, 2, words);
+
+    if (result == CLI_EXIT_OK)
+        result = print_list(context, context->out);
+    return result;
+}
+
+static enum cli_exit refuse_unknown_verb(struct cli_context *context, char **argv, const char *name)
+{
+    struct rt_error err = RT_ERROR_INIT;
+    enum cli_exit result;
+
+    (void)rt_fail(&err, RT_INVALID_ARGUMENT, "unknown verb '%s'", name);
+    result = refuse(context, argv, &err);
+    (void)print_list(context, context->err);
+    return result;
+}
+
+enum cli_exit cli_verb_run(struct cli_context *context, int argc, char **argv)
+{
+    struct found found = find_verb(argc, argv);
+    const struct cli_verb *verb;
+
+    if (found.index >= argc)
+        return argc == 1 || found.wants_help ? print_help(context)
+                                             : run_without_verb(context, argc, argv);
+    verb = cli_verb_find(argv[found.index]);
+    if (verb == NULL)
+        return refuse_unknown_verb(context, argv, argv[found.index]);
+    for (int i = found.index; i < argc; i++)
+        argv[i] = argv[i + 1];
+    return run_verb(context, verb, argc - 1, argv);
+}

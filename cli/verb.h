@@ -1,0 +1,42 @@
+/*
+ * The verbs of `redistinto` and how one is found and run. One table drives the list, the help and
+ * the dispatch.
+ */
+#ifndef CLI_VERB_H
+#define CLI_VERB_H
+
+#include <stddef.h>
+
+#include "cli/context.h"
+#include "cli/exit.h"
+#include "runtime/base/option.h"
+
+/* `arguments` are the words after the verb, exactly as many as the table says; `config` is of the
+ * verb's own type. Has reported whatever went wrong. */
+typedef enum cli_exit (*cli_verb_fn)(struct cli_context *context, const char *const *arguments,
+                                     const void *config);
+
+struct cli_verb {
+    const char *name;
+    const char *arguments; /* for the help: "KEY", or "" */
+    size_t n_arguments;
+    const char *summary;     /* one line for the list, without full stop */
+    const char *description; /* paragraph for the help */
+    const struct rt_option *options;
+    size_t n_options;
+    size_t config_size;
+    cli_verb_fn run;
+};
+
+/* In the order of the list. */
+extern const struct cli_verb *const cli_verbs[];
+extern const size_t cli_n_verbs;
+
+/* NULL when there is none of this name. */
+const struct cli_verb *cli_verb_find(const char *name);
+
+/* The whole command: finds the verb, reads the options before and after it, runs it. argv ends with
+ * NULL; its order may be changed. Call before threads start. */
+enum cli_exit cli_verb_run(struct cli_context *context, int argc, char **argv);
+
+#endif

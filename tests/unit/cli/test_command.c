@@ -1,0 +1,80 @@
+/*
+ * Command lines of the services: the contract with their option tables, and quoting.
+ */
+#include "cli/command.h"
+
+#include "tests/support/check.h"
+
+TestSuite(command, .fini = test_alloc_expect_none);
+
+static const struct cli_command_options options = {
+    .binaries_dir = "/opt/r d",
+    .data_dir = "/data",
+    .profile = "default",
+    .distribution = "equitable-load",
+    .log_level = "info",
+    .lease_ms = 3000,
+    .entries = 65536,
+    .entry_size = 128,
+};
+
+static void expect(struct cli_command *command, const char *expected)
+{
+    struct rt_buffer buffer = {0};
+
+    cr_assert_null(command->arguments[command->n_arguments]);
+    cli_command_append(command, &buffer);
+    cr_assert_str_eq(rt_buffer_string(&buffer), expected);
+    rt_buffer_deinit(&buffer);
+    cli_command_deinit(command);
+}
+
+Test(command, coordinator)
+{
+    struct cli_command command;
+
+    cli_command_init_coordinator(&command, &options, "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
+                     "--data-dir /data/coordinator --profile default "
+                     "--distribution equitable-load --lease 3000ms --log-level info");
+}
+
+Test(command, instance)
+{
+    struct cli_command command;
+
+    cli_command_init_instance(&command, &options, "instance-2", "127.0.0.1:0", "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-instance' --name instance-2 --listen 127.0.0.1:0 "
+                     "--coordinator 127.0.0.1:7400 --data-dir /data/instance-2 --entries 65536 "
+                     "--entry-size 128 --log-level info");
+}
+
+Test(command, supervised)
+{
+    struct cli_command command;
+    size_t n_arguments;
+
+    cli_command_init_instance(&command, &options, "i", "127.0.0.1:0", "127.0.0.1:7400");
+    n_arguments = command.n_arguments;
+    cli_command_supervise(&command);
+    cr_assert_eq(command.n_arguments, n_arguments + 3);
+    cr_assert_str_eq(command.arguments[n_arguments], "--ready-fd");
+    cr_assert_str_eq(command.arguments[n_arguments + 1], "3");
+    cr_assert_str_eq(command.arguments[n_arguments + 2], "--exit-with-stdin");
+    cli_command_deinit(&command);
+    cli_command_deinit(&command);
+}
+
+Test(command, quotes_for_the_shell)
+{
+    struct cli_command_options odd = options;
+    struct cli_command command;
+
+    odd.binaries_dir = "/x";
+    odd.data_dir = "/it's $HOME";
+    odd.profile = "";
+    cli_command_init_coordinator(&command, &odd, "unix:/a[b]");
+    expect(&command, "/x/redistinto-coordinator --listen 'unix:/a[b]' "
+                     "--data-dir '/it'\\''s $HOME/coordinator' --profile '' "
+                     "--distribution equitable-load --lease 3000ms --log-level info");
+}

@@ -1,0 +1,145 @@
+/*
+ * Finding and running verbs: options on both sides, help, refusals.
+ */
+#include "cli/verb.h"
+
+#include "tests/support/check.h"
+#include "tests/unit/cli/streams.h"
+
+TestSuite(verb, .fini = test_alloc_expect_none);
+
+enum {
+    WORDS_MAX = 12
+};
+
+/* Splits at blanks and runs `redistinto WORDS`. */
+static enum cli_exit run(struct streams *streams, const char *words)
+{
+    char text[256];
+    char *argv[WORDS_MAX + 2] = {text};
+    int argc = 0;
+    enum cli_exit result;
+
+    (void)snprintf(text, sizeof(text), "redistinto %s", words);
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    result = cli_verb_run(&streams->context, argc, argv);
+    streams_flush(streams);
+    return result;
+}
+
+static void expect(const char *words, enum cli_exit expected, const char *out, const char *err)
+{
+    struct streams streams;
+
+    streams_open(&streams);
+    cr_assert_eq(run(&streams, words), expected, "%s", words);
+    cr_assert_not_null(strstr(streams.out, out), "%s: out: %s", words, streams.out);
+    cr_assert_not_null(strstr(streams.err, err), "%s: err: %s", words, streams.err);
+    cr_assert(*out != '\0' || *streams.out == '\0', "%s: out: %s", words, streams.out);
+    cr_assert(*err != '\0' || *streams.err == '\0', "%s: err: %s", words, streams.err);
+    streams_close(&streams);
+}
+
+Test(verb, table_is_complete)
+{
+    for (size_t i = 0; i < cli_n_verbs; i++) {
+        const struct cli_verb *verb = cli_verbs[i];
+
+        cr_assert_eq(cli_verb_find(verb->name), verb, "%s: two of this name", verb->name);
+        cr_assert_not_null(verb->run);
+        cr_assert_gt(verb->config_size, 0);
+        cr_assert_eq(verb->n_arguments > 0, *verb->arguments != '\0', "%s", verb->name);
+        cr_assert_neq(verb->summary[strlen(verb->summary) - 1], '.', "%s", verb->name);
+        cr_assert_eq(verb->description[strlen(verb->description) - 1], '.', "%s", verb->name);
+    }
+    cr_assert_null(cli_verb_find("devel"));
+    cr_assert_null(cli_verb_find(""));
+}
+
+Test(verb, list_and_help)
+{
+    expect("", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("--help", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("-h -o json", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("--version", CLI_EXIT_OK, "redistinto 1.2.3\n", "");
+    expect("-V", CLI_EXIT_OK, "redistinto 1.2.3\n", "");
+    expect("dev --version", CLI_EXIT_OK, "redistinto dev 1.2.3\n", "");
+    expect("--print-config", CLI_EXIT_OK, "timeout = 5s", "");
+}
+
+Test(verb, help_of_every_verb)
+{
+    for (size_t i = 0; i < cli_n_verbs; i++) {
+        char words[64];
+        char usage[96];
+
+        (void)snprintf(words, sizeof(words), "%s --help", cli_verbs[i]->name);
+        (void)snprintf(usage, sizeof(usage), "Usage: redistinto %s [OPTION...]%s%s\n",
+                       cli_verbs[i]->name, *cli_verbs[i]->arguments == '\0' ? "" : " ",
+                       cli_verbs[i]->arguments);
+        expect(words, CLI_EXIT_OK, usage, "");
+    }
+}
+
+Test(verb, unknown_verb_comes_with_the_list)
+{
+    expect("devel", CLI_EXIT_USAGE, "", "unknown verb 'devel' (INVALID_ARGUMENT)\n\nVerbs:\n");
+    expect("-o json devel", CLI_EXIT_USAGE, "\"message\":\"unknown verb 'devel'\"", "\nVerbs:\n");
+    expect("devel --output json", CLI_EXIT_USAGE, "{\"error\":{", "\nVerbs:\n");
+}
+
+Test(verb, verb_is_missing)
+{
+    expect("-o text", CLI_EXIT_USAGE, "", "redistinto: a verb is missing");
+    expect("-ojson --timeout 1s", CLI_EXIT_USAGE, "a verb is missing", "");
+}
+
+Test(verb, options_on_both_sides)
+{
+    expect("--timeout 7s dev --print-config -o json --entries 5", CLI_EXIT_OK,
+           "timeout = 7s ; flag\n", "");
+    expect("dev --print-config --timeout 7s", CLI_EXIT_OK, "timeout = 7s ; flag\n", "");
+    expect("--coordinator=c:1 dev --print-config", CLI_EXIT_OK, "coordinator = c:1 ; flag\n", "");
+    expect("--print-config dev --entries 5", CLI_EXIT_OK, "entries = 5 ; flag\n", "");
+}
+
+Test(verb, environment)
+{
+    static char coordinator[] = "REDISTINTO_COORDINATOR=c:7";
+    static char output[] = "REDISTINTO_OUTPUT=json";
+    static char *const environment[] = {coordinator, output, NULL};
+    struct streams streams;
+
+    streams_open(&streams);
+    streams.context.environment = environment;
+    cr_assert_eq(run(&streams, "dev --print-config"), CLI_EXIT_OK);
+    cr_assert_not_null(strstr(streams.out, "coordinator = c:7 ; env\n"));
+    streams_close(&streams);
+
+    streams_open(&streams);
+    streams.context.environment = environment;
+    cr_assert_eq(run(&streams, "devel"), CLI_EXIT_USAGE);
+    cr_assert_eq(strncmp(streams.out, "{\"error\":", 9), 0);
+    streams_close(&streams);
+}
+
+Test(verb, refusals_name_what_is_valid)
+{
+    expect("dev --instances 0", CLI_EXIT_USAGE, "", "redistinto: dev: option '--instances': '0'");
+    expect("dev --instances 60 --print-config", CLI_EXIT_OK, "instances = 60 ; flag", "");
+    expect("dev --instances 61", CLI_EXIT_USAGE, "", "(1..60)");
+    expect("dev --base-port 65465 --print-config", CLI_EXIT_OK, "base-port = 65465 ; flag", "");
+    expect("dev --base-port 65466", CLI_EXIT_USAGE, "", "(0..65465)");
+    expect("dev --entry-size 1MiB --print-config", CLI_EXIT_OK, "entry-size = 1MiB ; flag", "");
+    expect("dev --entry-size 1048577", CLI_EXIT_USAGE, "", "1MiB");
+    expect("dev --distribution nearest", CLI_EXIT_USAGE, "", "equitable-load");
+    expect("dev --profile modern", CLI_EXIT_USAGE, "", "classic");
+    expect("dev --lease 999ms", CLI_EXIT_USAGE, "", "1s..1h");
+    expect("dev -o json --lease 999ms", CLI_EXIT_USAGE, "\"code\":\"INVALID_ARGUMENT\"", "");
+    expect("dev -o yaml", CLI_EXIT_USAGE, "", "json");
+    expect("dev --bogus", CLI_EXIT_USAGE, "", "--bogus");
+    expect("--bogus dev", CLI_EXIT_USAGE, "", "--bogus");
+    expect("dev one", CLI_EXIT_USAGE, "", "unexpected argument 'one'");
+}
