@@ -1,0 +1,133 @@
+/*
+ * The coordinator's process: its core, loaded from the disk. After each commit the simulator asks
+ * it who is alive, as an operator would, and the checker compares. Invariant: at most one probe is
+ * inside. One thread.
+ */
+#include "coordinator/core.h"
+#include "runtime/base/alloc.h"
+#include "tests/sim/world.h"
+
+struct coordinator {
+    struct coord_core *core;
+    struct model_call probe;
+    bool is_probing;
+};
+
+static struct coordinator *coordinator_of(struct sim_node *node)
+{
+    return node->core;
+}
+
+static bool load_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+{
+    struct coordinator *coordinator = ctx;
+    struct rt_error err = RT_ERROR_INIT;
+
+    rt_assert(coord_core_load(coordinator->core, key, value, &err) == RT_OK);
+    return true;
+}
+
+static void coordinator_create(struct sim_node *node)
+{
+    const struct sim_plan *plan = &node->world->plan;
+    struct coordinator *coordinator = rt_xalloc(sizeof(*coordinator));
+    struct coord_config config = {
+        .member_lease = plan->member_lease,
+        .session_lease = plan->session_lease,
+        .key_max = MODEL_KEY_MAX,
+        .locking = plan->locking,
+        .owner_down = plan->owner_down,
+        .wake_hold_us = plan->session_lease.duration_us / 4,
+    };
+    enum rt_code code;
+
+    node->core = coordinator;
+    coordinator->core = coord_core_new(&config, &node->env);
+    code = store_range(sim_disk_store(node->disk), (struct rt_bytes){0}, load_row, NULL,
+                       coordinator, NULL);
+    rt_assert(code == RT_OK);
+    coord_core_start(coordinator->core);
+}
+
+static void coordinator_destroy(struct sim_node *node)
+{
+    struct coordinator *coordinator = coordinator_of(node);
+
+    coordinator->core = coord_core_free(coordinator->core);
+    model_call_deinit(&coordinator->probe);
+    (void)rt_free(coordinator);
+}
+
+static void coordinator_submit(struct sim_node *node, struct model_call *call)
+{
+    coord_core_submit(coordinator_of(node)->core, call);
+}
+
+static void coordinator_cancel(struct sim_node *node, struct model_call *call)
+{
+    coord_core_cancel(coordinator_of(node)->core, call);
+}
+
+static void coordinator_call_done(struct sim_node *node, struct model_call *call)
+{
+    coord_core_call_done(coordinator_of(node)->core, call);
+}
+
+static void coordinator_txn_done(struct sim_node *node, struct store_txn *txn)
+{
+    struct coordinator *coordinator = coordinator_of(node);
+
+    coord_core_txn_done(coordinator->core, txn);
+    if (coordinator->is_probing || !coord_core_is_serving(coordinator->core))
+        return;
+    node->world->cluster_id = *coord_core_cluster_id(coordinator->core);
+    coordinator->is_probing = true;
+    model_call_init(&coordinator->probe, MODEL_CALL_LIST_INSTANCES);
+    coordinator->probe.request.page = (struct model_page_request){0};
+    coord_core_submit(coordinator->core, &coordinator->probe);
+}
+
+void sim_coordinator_probed(struct sim_node *node, struct model_call *call)
+{
+    struct coordinator *coordinator = coordinator_of(node);
+
+    rt_assert(call == &coordinator->probe);
+    if (call->response.code == RT_OK)
+        sim_checker_on_members(&node->world->checker, &call->response.list_instances);
+    model_call_deinit(call);
+    coordinator->is_probing = false;
+}
+
+static void coordinator_tick(struct sim_node *node)
+{
+    coord_core_tick(coordinator_of(node)->core);
+}
+
+static uint64_t coordinator_next_wakeup_us(struct sim_node *node)
+{
+    return coord_core_next_wakeup_us(coordinator_of(node)->core);
+}
+
+static struct model_effects *coordinator_effects(struct sim_node *node)
+{
+    return coord_core_effects(coordinator_of(node)->core);
+}
+
+static void coordinator_settled(struct sim_node *node)
+{
+    if (sim_disk_is_failed(node->disk))
+        sim_node_restart_soon(node);
+}
+
+const struct sim_core_ops sim_coordinator_ops = {
+    .create = coordinator_create,
+    .destroy = coordinator_destroy,
+    .submit = coordinator_submit,
+    .cancel = coordinator_cancel,
+    .call_done = coordinator_call_done,
+    .txn_done = coordinator_txn_done,
+    .tick = coordinator_tick,
+    .next_wakeup_us = coordinator_next_wakeup_us,
+    .effects = coordinator_effects,
+    .settled = coordinator_settled,
+};
