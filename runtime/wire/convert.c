@@ -145,7 +145,8 @@ void wire_take_request_id(struct wire_input *in, const char *field,
     ret_id->seq = message->seq;
 }
 
-static enum model_locking take_locking(struct wire_input *in, Redistinto__V1__Locking locking)
+static enum model_locking take_locking(struct wire_input *in, const char *field,
+                                       Redistinto__V1__Locking locking)
 {
     switch ((int)locking) {
     case REDISTINTO__V1__LOCKING__LOCKING_UNSPECIFIED:
@@ -156,8 +157,7 @@ static enum model_locking take_locking(struct wire_input *in, Redistinto__V1__Lo
     case REDISTINTO__V1__LOCKING__LOCKING_NONE:
         return MODEL_LOCKING_NONE;
     }
-    wire_input_fail(in, MODEL_REASON_INVALID_FIELD, "locking", "is %d, valid are 0 to 3",
-                    (int)locking);
+    wire_input_fail(in, MODEL_REASON_INVALID_FIELD, field, "is %d, valid are 0 to 3", (int)locking);
     return MODEL_LOCKING_REQUIRED;
 }
 
@@ -168,11 +168,11 @@ void wire_take_row(struct wire_input *in, const Redistinto__V1__OwnershipRow *me
         .epoch = message->epoch,
         .token_floor = message->token_floor,
         .locked = message->locked,
-        .locking = take_locking(in, message->locking),
+        .locking = take_locking(in, in->list ? "locking" : "row.locking", message->locking),
         .key_lost = message->key_lost,
         .sets_lost = message->sets_lost,
     };
-    wire_take_key(in, "key", &message->key, &ret_row->key);
+    wire_take_key(in, in->list ? "key" : "row.key", &message->key, &ret_row->key);
 }
 
 void wire_take_key_result(struct wire_input *in, const Redistinto__V1__KeyResult *message,

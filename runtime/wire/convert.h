@@ -53,7 +53,7 @@ bool wire_take_version(const Redistinto__V1__Version *message, struct model_vers
 void wire_take_request_id(struct wire_input *in, const char *field,
                           const Redistinto__V1__RequestId *message,
                           struct model_request_id *ret_id);
-/* The fields of a row are named "key" and "locking", inside in->list if that is set. */
+/* Inside of a list, or else the field "row". */
 void wire_take_row(struct wire_input *in, const Redistinto__V1__OwnershipRow *message,
                    struct model_row *ret_row);
 void wire_take_key_result(struct wire_input *in, const Redistinto__V1__KeyResult *message,

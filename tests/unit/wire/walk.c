@@ -1,0 +1,577 @@
+/*
+ * See walk.h. Invariant: a field of the model that crosses the wire for a kind is visited here, so
+ * a field that is forgotten in runtime/wire shows as a difference. One thread.
+ */
+#include "tests/unit/wire/walk.h"
+
+#include <inttypes.h>
+
+#include "runtime/base/alloc.h"
+
+enum {
+    LIST_MAX = 5 /* items of a random list */
+};
+
+static uint64_t random_number(struct walk *walk)
+{
+    uint64_t bits = rt_rng_next(&walk->rng);
+
+    /* Small, medium and full-width numbers, so that every varint length occurs. */
+    return bits >> (bits & 63);
+}
+
+static void visit_u64(struct walk *walk, const char *field, uint64_t *value)
+{
+    if (walk->mode == WALK_FILL)
+        *value = random_number(walk);
+    else
+        rt_buffer_printf(&walk->text, "%s=%" PRIu64 "\n", field, *value);
+}
+
+static void visit_u32(struct walk *walk, const char *field, uint32_t *value)
+{
+    uint64_t wide = *value;
+
+    visit_u64(walk, field, &wide);
+    *value = (uint32_t)wide;
+}
+
+static void visit_bool(struct walk *walk, const char *field, bool *value)
+{
+    if (walk->mode == WALK_FILL)
+        *value = rt_rng_below(&walk->rng, 2);
+    else
+        rt_buffer_printf(&walk->text, "%s=%s\n", field, *value ? "true" : "false");
+}
+
+static void visit_choice(struct walk *walk, const char *field, int *value, unsigned n)
+{
+    if (walk->mode == WALK_FILL)
+        *value = (int)rt_rng_below(&walk->rng, n);
+    else
+        rt_buffer_printf(&walk->text, "%s=%d\n", field, *value);
+}
+
+static void visit_bytes(struct walk *walk, const char *field, struct rt_bytes *bytes, size_t min,
+                        size_t max)
+{
+    if (walk->mode == WALK_DUMP) {
+        rt_buffer_printf(&walk->text, "%s=%zu:", field, bytes->size);
+        for (size_t i = 0; i < bytes->size; i++)
+            rt_buffer_printf(&walk->text, "%02x", bytes->data[i]);
+        rt_buffer_append_string(&walk->text, "\n");
+        return;
+    }
+    size_t size = min + rt_rng_below(&walk->rng, max - min + 1);
+    uint8_t *data = rt_arena_alloc(walk->arena, size);
+
+    rt_assert(data);
+    for (size_t i = 0; i < size; i++)
+        data[i] = (uint8_t)rt_rng_next(&walk->rng);
+    *bytes = rt_bytes_of(data, size);
+}
+
+static void visit_text(struct walk *walk, const char *field, char *text, const char *alphabet,
+                       size_t min, size_t max)
+{
+    size_t length;
+
+    if (walk->mode == WALK_DUMP) {
+        rt_buffer_printf(&walk->text, "%s='%s'\n", field, text);
+        return;
+    }
+    length = min + rt_rng_below(&walk->rng, max - min + 1);
+    for (size_t i = 0; i < length; i++)
+        text[i] = alphabet[rt_rng_below(&walk->rng, strlen(alphabet))];
+    text[length] = '\0';
+}
+
+static const char name_alphabet[] = "ABCXYZabcxyz0189._-";
+
+static void visit_name(struct walk *walk, const char *field, char *name, size_t min)
+{
+    visit_text(walk, field, name, name_alphabet, min, MODEL_NAME_MAX);
+}
+
+static void visit_address(struct walk *walk, const char *field, char *address)
+{
+    visit_text(walk, field, address, "abc.:/0123456789[]", 1, MODEL_ADDRESS_MAX);
+}
+
+static void visit_name_bytes(struct walk *walk, const char *field, struct rt_bytes *name,
+                             size_t min)
+{
+    char text[MODEL_NAME_MAX + 1];
+
+    if (walk->mode == WALK_DUMP) {
+        visit_bytes(walk, field, name, 0, 0);
+        return;
+    }
+    visit_name(walk, field, text, min);
+    rt_assert(rt_arena_copy(walk->arena, rt_bytes_of_string(text), name));
+}
+
+static void visit_id(struct walk *walk, const char *field, struct model_id *id, bool required)
+{
+    char text[MODEL_ID_TEXT_SIZE];
+
+    if (walk->mode == WALK_DUMP) {
+        model_id_format(id, text);
+        rt_buffer_printf(&walk->text, "%s=%s\n", field, text);
+        return;
+    }
+    *id = (struct model_id){0};
+    if (!required && rt_rng_below(&walk->rng, 3) == 0)
+        return;
+    for (size_t i = 0; i < sizeof(id->bytes); i++)
+        id->bytes[i] = (uint8_t)(1 + rt_rng_below(&walk->rng, 255));
+}
+
+static void visit_key(struct walk *walk, struct rt_bytes *key)
+{
+    visit_bytes(walk, "key", key, 1, MODEL_KEY_MAX);
+}
+
+static void visit_value(struct walk *walk, struct rt_bytes *value)
+{
+    visit_bytes(walk, "value", value, 0, 2000);
+}
+
+static void visit_version(struct walk *walk, struct model_version *version)
+{
+    visit_u64(walk, "version.epoch", &version->epoch);
+    visit_u64(walk, "version.incarnation", &version->incarnation);
+    visit_u64(walk, "version.seq", &version->seq);
+}
+
+static void visit_optional_version(struct walk *walk, const char *field, bool *has,
+                                   struct model_version *version)
+{
+    visit_bool(walk, field, has);
+    if (*has)
+        visit_version(walk, version);
+}
+
+static void visit_request_id(struct walk *walk, struct model_request_id *id)
+{
+    bool has = id->seq != 0;
+
+    visit_bool(walk, "has_request_id", &has);
+    if (!has)
+        return;
+    visit_id(walk, "client", &id->client, true);
+    visit_u64(walk, "seq", &id->seq);
+    id->seq += id->seq == 0;
+}
+
+/* The memory of the items of a list; *n may be changed. */
+static void visit_list(struct walk *walk, const char *field, void **items, size_t *n,
+                       size_t item_size)
+{
+    if (walk->mode == WALK_DUMP) {
+        rt_buffer_printf(&walk->text, "%s:%zu\n", field, *n);
+        return;
+    }
+    *n = rt_rng_below(&walk->rng, LIST_MAX);
+    *items = *n == 0 ? NULL : rt_arena_alloc(walk->arena, *n * item_size);
+    if (*items)
+        memset(*items, 0, *n * item_size);
+}
+
+static void visit_row(struct walk *walk, struct model_row *row)
+{
+    visit_key(walk, &row->key);
+    visit_u64(walk, "epoch", &row->epoch);
+    visit_u64(walk, "token_floor", &row->token_floor);
+    visit_bool(walk, "locked", &row->locked);
+    visit_choice(walk, "locking", (int *)&row->locking, MODEL_LOCKING_NONE + 1);
+    visit_bool(walk, "key_lost", &row->key_lost);
+    visit_bool(walk, "sets_lost", &row->sets_lost);
+}
+
+static void visit_rows(struct walk *walk, struct model_row **rows, size_t *n)
+{
+    visit_list(walk, "rows", (void **)rows, n, sizeof(**rows));
+    for (size_t i = 0; i < *n; i++)
+        visit_row(walk, &(*rows)[i]);
+}
+
+/* ---- requests ---- */
+
+static void visit_register_request(struct walk *walk, struct model_register_request *reg)
+{
+    visit_name(walk, "name", reg->name, 1);
+    visit_address(walk, "address", reg->address);
+    visit_id(walk, "cluster_id", &reg->cluster_id, false);
+    visit_id(walk, "store_id", &reg->store_id, true);
+    visit_id(walk, "boot_id", &reg->boot_id, true);
+    visit_id(walk, "machine_id", &reg->machine_id, false);
+    visit_bool(walk, "local_store", &reg->local_store);
+    visit_u64(walk, "entries_total", &reg->entries_total);
+    visit_u64(walk, "entry_size", &reg->entry_size);
+}
+
+static void visit_reconcile_request(struct walk *walk, struct model_reconcile_request *reconcile)
+{
+    visit_name(walk, "name", reconcile->name, 1);
+    visit_u64(walk, "incarnation", &reconcile->incarnation);
+    visit_u64(walk, "part", &reconcile->part);
+    visit_bool(walk, "last", &reconcile->last);
+    visit_list(walk, "rows", (void **)&reconcile->rows, &reconcile->n_rows,
+               sizeof(*reconcile->rows));
+    for (size_t i = 0; i < reconcile->n_rows; i++) {
+        struct model_held_row *row = &reconcile->rows[i];
+
+        visit_key(walk, &row->key);
+        visit_u64(walk, "epoch", &row->epoch);
+        visit_optional_version(walk, "has_value", &row->has_value, &row->version);
+    }
+}
+
+static void visit_renew_request(struct walk *walk, struct model_renew_request *renew)
+{
+    visit_name(walk, "name", renew->name, 1);
+    visit_u64(walk, "incarnation", &renew->incarnation);
+    visit_id(walk, "boot_id", &renew->boot_id, true);
+    visit_id(walk, "store_id", &renew->store_id, true);
+    visit_u64(walk, "entries_free", &renew->entries_free);
+    visit_u64(walk, "entries_total", &renew->entries_total);
+    visit_u64(walk, "n_keys", &renew->n_keys);
+    visit_u64(walk, "n_operations", &renew->n_operations);
+}
+
+static void visit_pull_rows_request(struct walk *walk, struct model_pull_rows_request *pull)
+{
+    visit_name(walk, "name", pull->name, 1);
+    visit_u64(walk, "incarnation", &pull->incarnation);
+    visit_list(walk, "keys", (void **)&pull->keys, &pull->n_keys, sizeof(*pull->keys));
+    for (size_t i = 0; i < pull->n_keys; i++)
+        visit_key(walk, &pull->keys[i]);
+}
+
+static void visit_fence_request(struct walk *walk, struct model_fence_request *fence)
+{
+    visit_u64(walk, "term", &fence->term);
+    visit_key(walk, &fence->key);
+    visit_u64(walk, "epoch", &fence->epoch);
+    visit_u64(walk, "incarnation", &fence->incarnation);
+    visit_u64(walk, "token", &fence->token);
+    visit_bool(walk, "locked", &fence->locked);
+}
+
+static void visit_data_request(struct walk *walk, enum model_call_kind kind,
+                               struct model_data_request *data)
+{
+    struct model_header *header = &data->header;
+
+    visit_id(walk, "cluster_id", &header->cluster_id, false);
+    visit_key(walk, &header->key);
+    visit_u64(walk, "epoch", &header->epoch);
+    visit_name(walk, "owner", header->owner, 1);
+    visit_u64(walk, "incarnation", &header->incarnation);
+    visit_request_id(walk, &header->request_id);
+    visit_u64(walk, "done_below", &header->done_below);
+    visit_u64(walk, "first_epoch", &header->first_epoch);
+    visit_u64(walk, "lock_token", &header->lock_token);
+    visit_u64(walk, "term", &header->term);
+    if (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT)
+        visit_value(walk, &data->value);
+    if (kind == MODEL_CALL_STORE)
+        visit_optional_version(walk, "has_last_set", &data->has_last_set, &data->last_set);
+    if (kind == MODEL_CALL_PUT || kind == MODEL_CALL_DELETE)
+        visit_optional_version(walk, "has_if_version", &data->has_if_version, &data->if_version);
+    if (kind == MODEL_CALL_READ)
+        visit_choice(walk, "consistency", (int *)&data->consistency, MODEL_READ_STALE_OK + 1);
+}
+
+static void visit_execute_request(struct walk *walk, struct model_execute_request *execute)
+{
+    enum model_statement_kind kind;
+
+    visit_id(walk, "session_id", &execute->session_id, true);
+    visit_request_id(walk, &execute->request_id);
+    visit_u64(walk, "done_below", &execute->done_below);
+    visit_choice(walk, "kind", (int *)&execute->kind, MODEL_STATEMENT_AWAIT + 1);
+    kind = execute->kind;
+    visit_key(walk, &execute->key);
+    if (kind == MODEL_STATEMENT_SET || kind == MODEL_STATEMENT_PUT)
+        visit_value(walk, &execute->value);
+    if (kind == MODEL_STATEMENT_SET || kind == MODEL_STATEMENT_STORE ||
+        kind == MODEL_STATEMENT_PUT || kind == MODEL_STATEMENT_DELETE)
+        visit_u64(walk, "lock_token", &execute->lock_token);
+    if (kind == MODEL_STATEMENT_STORE)
+        visit_optional_version(walk, "has_last_set", &execute->has_last_set, &execute->last_set);
+    if (kind == MODEL_STATEMENT_PUT || kind == MODEL_STATEMENT_DELETE)
+        visit_optional_version(walk, "has_if_version", &execute->has_if_version,
+                               &execute->if_version);
+}
+
+static void visit_page_size(struct walk *walk, uint32_t *size)
+{
+    visit_choice(walk, "page_size", (int *)size, MODEL_PAGE_MAX + 1);
+}
+
+void walk_request(struct walk *walk, struct model_request *request)
+{
+    switch (request->kind) {
+    case MODEL_CALL_REGISTER:
+        visit_register_request(walk, &request->reg);
+        break;
+    case MODEL_CALL_RECONCILE:
+        visit_reconcile_request(walk, &request->reconcile);
+        break;
+    case MODEL_CALL_RENEW:
+        visit_renew_request(walk, &request->renew);
+        break;
+    case MODEL_CALL_LEAVE:
+        visit_name(walk, "name", request->leave.name, 1);
+        visit_u64(walk, "incarnation", &request->leave.incarnation);
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        visit_pull_rows_request(walk, &request->pull_rows);
+        break;
+    case MODEL_CALL_FENCE:
+        visit_fence_request(walk, &request->fence);
+        break;
+    case MODEL_CALL_ACTIVATE:
+        visit_u64(walk, "term", &request->activate.term);
+        visit_u64(walk, "incarnation", &request->activate.incarnation);
+        visit_row(walk, &request->activate.row);
+        visit_u64(walk, "value_size", &request->activate.value_size);
+        break;
+    case MODEL_CALL_DROP:
+        visit_u64(walk, "term", &request->drop.term);
+        visit_key(walk, &request->drop.key);
+        visit_u64(walk, "epoch", &request->drop.epoch);
+        break;
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+        visit_data_request(walk, request->kind, &request->data);
+        break;
+    case MODEL_CALL_OPEN_SESSION:
+        visit_name(walk, "name", request->open_session.name, 1);
+        visit_request_id(walk, &request->open_session.request_id);
+        break;
+    case MODEL_CALL_KEEP_ALIVE:
+    case MODEL_CALL_CLOSE_SESSION:
+        visit_id(walk, "session_id", &request->session.session_id, true);
+        break;
+    case MODEL_CALL_EXECUTE:
+        visit_execute_request(walk, &request->execute);
+        break;
+    case MODEL_CALL_LIST_INSTANCES:
+        visit_name_bytes(walk, "after", &request->page.after, 0);
+        visit_page_size(walk, &request->page.page_size);
+        break;
+    case MODEL_CALL_KEY_STATUS:
+        visit_key(walk, &request->key_status.key);
+        break;
+    case MODEL_CALL_LIST_KEYS:
+        visit_bytes(walk, "prefix", &request->page.prefix, 0, MODEL_KEY_MAX);
+        visit_bytes(walk, "after", &request->page.after, 0, MODEL_KEY_MAX);
+        visit_page_size(walk, &request->page.page_size);
+        break;
+    case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_N_CALL_KINDS:
+        break;
+    }
+}
+
+/* ---- responses ---- */
+
+static void visit_data(struct walk *walk, struct model_data_response *data)
+{
+    visit_version(walk, &data->version);
+    visit_bool(walk, "has_value", &data->has_value);
+    if (data->has_value)
+        visit_value(walk, &data->value);
+    visit_bool(walk, "stored", &data->stored);
+    visit_bool(walk, "sets_lost", &data->sets_lost);
+    visit_bool(walk, "replayed", &data->replayed);
+    visit_bool(walk, "stale", &data->stale);
+    visit_u64(walk, "entries_free", &data->entries_free);
+}
+
+static void visit_status(struct walk *walk, struct model_instance_status_response *status)
+{
+    visit_name(walk, "name", status->name, 1);
+    visit_id(walk, "cluster_id", &status->cluster_id, false);
+    visit_bool(walk, "serving", &status->serving);
+    visit_u64(walk, "fence_in_ms", &status->fence_in_ms);
+    visit_u64(walk, "n_keys", &status->n_keys);
+    visit_u64(walk, "n_quarantined", &status->n_quarantined);
+    visit_u64(walk, "entries_free", &status->entries_free);
+    visit_u64(walk, "entries_total", &status->entries_total);
+    visit_u64(walk, "entry_size", &status->entry_size);
+    visit_u64(walk, "n_operations", &status->n_operations);
+}
+
+static void visit_open_session(struct walk *walk, struct model_open_session_response *open)
+{
+    visit_id(walk, "session_id", &open->session_id, true);
+    visit_id(walk, "cluster_id", &open->cluster_id, true);
+    visit_u64(walk, "lease_ms", &open->lease_ms);
+    visit_u32(walk, "key_max", &open->key_max);
+    visit_u32(walk, "value_max", &open->value_max);
+}
+
+static void visit_execute(struct walk *walk, struct model_execute_response *execute)
+{
+    visit_choice(walk, "outcome", (int *)&execute->outcome, MODEL_OUTCOME_READY + 1);
+    visit_data(walk, &execute->data);
+    visit_name(walk, "instance", execute->instance, 0);
+    visit_u64(walk, "epoch", &execute->epoch);
+    visit_u64(walk, "lock_token", &execute->lock_token);
+    visit_name(walk, "holder", execute->holder, 0);
+    visit_bool(walk, "lock_lost", &execute->lock_lost);
+}
+
+static void visit_instances(struct walk *walk, struct model_list_instances_response *list)
+{
+    visit_list(walk, "instances", (void **)&list->instances, &list->n_instances,
+               sizeof(*list->instances));
+    visit_bool(walk, "more", &list->more);
+    for (size_t i = 0; i < list->n_instances; i++) {
+        struct model_instance_info *info = &list->instances[i];
+
+        visit_name(walk, "name", info->name, 1);
+        visit_address(walk, "address", info->address);
+        visit_choice(walk, "state", (int *)&info->state, MODEL_MEMBER_LEFT + 1);
+        visit_u64(walk, "incarnation", &info->incarnation);
+        visit_u64(walk, "ordinal", &info->ordinal);
+        visit_u64(walk, "entries_free", &info->entries_free);
+        visit_u64(walk, "entries_total", &info->entries_total);
+        visit_u64(walk, "n_keys", &info->n_keys);
+        visit_u64(walk, "last_renew_age_ms", &info->last_renew_age_ms);
+    }
+}
+
+static void visit_key_status(struct walk *walk, struct model_key_status_response *status)
+{
+    visit_bool(walk, "known", &status->known);
+    visit_bool(walk, "has_value", &status->has_value);
+    if (status->has_value)
+        visit_value(walk, &status->value);
+    visit_version(walk, &status->version);
+    visit_bool(walk, "stored", &status->stored);
+    visit_name(walk, "owner", status->owner, 0);
+    if (status->owner[0])
+        visit_choice(walk, "owner_state", (int *)&status->owner_state, MODEL_MEMBER_LEFT + 1);
+    visit_u64(walk, "epoch", &status->epoch);
+    visit_name(walk, "would_place", status->would_place, 0);
+    visit_name(walk, "holder", status->holder, 0);
+    visit_list(walk, "waiters", (void **)&status->waiters, &status->n_waiters,
+               sizeof(*status->waiters));
+    for (size_t i = 0; i < status->n_waiters; i++)
+        visit_name_bytes(walk, "waiter", &status->waiters[i], 1);
+    visit_bool(walk, "value_unavailable", &status->value_unavailable);
+}
+
+static void visit_keys(struct walk *walk, struct model_list_keys_response *list)
+{
+    visit_list(walk, "keys", (void **)&list->keys, &list->n_keys, sizeof(*list->keys));
+    visit_bool(walk, "more", &list->more);
+    for (size_t i = 0; i < list->n_keys; i++) {
+        visit_key(walk, &list->keys[i].key);
+        visit_name(walk, "owner", list->keys[i].owner, 0);
+        visit_u64(walk, "epoch", &list->keys[i].epoch);
+        visit_name(walk, "holder", list->keys[i].holder, 0);
+    }
+}
+
+static void visit_error(struct walk *walk, struct model_error *error)
+{
+    visit_choice(walk, "reason", (int *)&error->reason, MODEL_N_REASONS);
+    visit_choice(walk, "applied", (int *)&error->applied, MODEL_APPLIED_NO + 1);
+    visit_text(walk, "message", error->message, "abc XYZ'%=", 0, MODEL_ERROR_MESSAGE_MAX);
+    visit_bytes(walk, "key", &error->key, 0, 256);
+    visit_u64(walk, "request_epoch", &error->request_epoch);
+    visit_u64(walk, "current_epoch", &error->current_epoch);
+    visit_bool(walk, "has_hint", &error->has_hint);
+    if (error->has_hint) {
+        visit_name(walk, "hint.name", error->hint.name, 1);
+        visit_address(walk, "hint.address", error->hint.address);
+        visit_u64(walk, "hint.incarnation", &error->hint.incarnation);
+        visit_u64(walk, "hint.epoch", &error->hint.epoch);
+    }
+    visit_u32(walk, "retry_after_ms", &error->retry_after_ms);
+    visit_bool(walk, "refresh_required", &error->refresh_required);
+    visit_u64(walk, "expires_in_ms", &error->expires_in_ms);
+}
+
+static void visit_result(struct walk *walk, enum model_call_kind kind,
+                         struct model_response *response)
+{
+    switch (kind) {
+    case MODEL_CALL_REGISTER:
+        visit_id(walk, "cluster_id", &response->reg.cluster_id, true);
+        visit_u64(walk, "incarnation", &response->reg.incarnation);
+        visit_u64(walk, "lease_ms", &response->reg.lease_ms);
+        visit_u32(walk, "key_max", &response->reg.key_max);
+        break;
+    case MODEL_CALL_RECONCILE:
+        visit_rows(walk, &response->reconcile.rows, &response->reconcile.n_rows);
+        visit_bool(walk, "done", &response->reconcile.done);
+        break;
+    case MODEL_CALL_RENEW:
+        visit_u64(walk, "lease_ms", &response->renew.lease_ms);
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        visit_rows(walk, &response->pull_rows.rows, &response->pull_rows.n_rows);
+        break;
+    case MODEL_CALL_FENCE:
+    case MODEL_CALL_ACTIVATE:
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+        visit_data(walk, &response->data);
+        break;
+    case MODEL_CALL_INSTANCE_STATUS:
+        visit_status(walk, &response->instance_status);
+        break;
+    case MODEL_CALL_OPEN_SESSION:
+        visit_open_session(walk, &response->open_session);
+        break;
+    case MODEL_CALL_KEEP_ALIVE:
+        visit_u64(walk, "lease_ms", &response->keep_alive.lease_ms);
+        break;
+    case MODEL_CALL_EXECUTE:
+        visit_execute(walk, &response->execute);
+        break;
+    case MODEL_CALL_LIST_INSTANCES:
+        visit_instances(walk, &response->list_instances);
+        break;
+    case MODEL_CALL_KEY_STATUS:
+        visit_key_status(walk, &response->key_status);
+        break;
+    case MODEL_CALL_LIST_KEYS:
+        visit_keys(walk, &response->list_keys);
+        break;
+    case MODEL_CALL_LEAVE:
+    case MODEL_CALL_DROP:
+    case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_N_CALL_KINDS:
+        break;
+    }
+}
+
+void walk_response(struct walk *walk, enum model_call_kind kind, struct model_response *response)
+{
+    int code = (int)response->code;
+
+    visit_name(walk, "responder.name", response->responder.name, 0);
+    visit_u64(walk, "responder.incarnation", &response->responder.incarnation);
+    visit_u64(walk, "responder.term", &response->responder.term);
+    visit_u64(walk, "responder.placement_version", &response->responder.placement_version);
+    if (walk->mode == WALK_DUMP)
+        visit_choice(walk, "code", &code, 0);
+    if (code == RT_OK)
+        visit_result(walk, kind, response);
+    else
+        visit_error(walk, &response->error);
+}
