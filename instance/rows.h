@@ -1,0 +1,87 @@
+/*
+ * Rows in memory: one for every key that the instance holds, is about to hold, or has somebody
+ * waiting for. Owned by the table; borrowed by everyone else while the core's lock is held.
+ *
+ * `durable` is the r/ row as it was last committed, `live` what the checks go by and what the key's
+ * next transaction writes: it may be ahead in floor and locks, and in seq by SETs.
+ */
+#ifndef INST_ROWS_H
+#define INST_ROWS_H
+
+#include "instance/entries.h"
+#include "instance/index.h"
+#include "instance/record.h"
+
+enum inst_row_phase {
+    INST_ROW_ABSENT,      /* no ownership: a placeholder while something refers to the key */
+    INST_ROW_QUARANTINED, /* found in the store, not confirmed by the coordinator: never served */
+    INST_ROW_ACTIVATING,  /* its Activate is being committed */
+    INST_ROW_ACTIVE,
+
+    INST_N_ROW_PHASES
+};
+
+struct inst_op;
+
+struct inst_row {
+    struct rt_list link;           /* inst_rows.all */
+    struct rt_list waits;          /* inst_wait.row_link: calls behind `op`, first come first */
+    struct rt_list dedup;          /* inst_dedup_entry.row_link: durable or to be pruned */
+    struct rt_list dedup_volatile; /* inst_dedup_entry.row_link: of SETs since the last commit */
+    size_t n_volatile;
+    size_t n_waits;
+    struct inst_op *op; /* the key's one transaction in flight */
+    struct inst_record live;
+    struct inst_record durable;          /* valid when on_disk */
+    struct model_version version;        /* of the value in memory; zero without one */
+    struct model_version stored_version; /* of the value on disk, when durable.has_value */
+    struct inst_run run;
+    uint32_t size; /* bytes of the value in memory */
+    enum inst_row_phase phase;
+    bool has_value;      /* in memory */
+    bool on_disk;        /* there is an r/ row with the bytes of `durable` */
+    bool row_corrupt;    /* there may be an r/ row, unreadable: nothing to compare with */
+    bool value_corrupt;  /* the v/ row is unreadable or missing */
+    bool value_unloaded; /* the value is on disk only: it left memory with the quarantine */
+    bool sets_lost;      /* to be said in the next answer */
+    uint8_t key_size;
+    uint8_t key[];
+};
+
+static inline struct rt_bytes inst_row_key(const struct inst_row *row)
+{
+    return rt_bytes_of(row->key, row->key_size);
+}
+
+/* A token is needed for a write now: granted, and neither STOREd nor released since. */
+static inline bool inst_row_is_locked(const struct inst_row *row)
+{
+    return row->live.locked && row->live.floor > row->live.closed &&
+           row->live.floor > row->live.released;
+}
+
+struct inst_rows {
+    struct inst_index index;
+    struct rt_list all; /* inst_row.link, in the order of creation */
+    size_t n[INST_N_ROW_PHASES];
+};
+
+void inst_rows_init(struct inst_rows *rows, uint64_t seed);
+
+/* Frees every row. Waits and remembered requests must be gone or belong to nobody. */
+void inst_rows_deinit(struct inst_rows *rows);
+
+static inline struct inst_row *inst_rows_find(const struct inst_rows *rows, struct rt_bytes key)
+{
+    return inst_index_find(&rows->index, key);
+}
+
+/* Finds or makes an ABSENT one; NULL when memory is out. key.size 1..MODEL_KEY_MAX. */
+RT_MUST_USE struct inst_row *inst_rows_get(struct inst_rows *rows, struct rt_bytes key);
+
+void inst_rows_set_phase(struct inst_rows *rows, struct inst_row *row, enum inst_row_phase phase);
+
+/* Frees the row if it is an ABSENT one that nothing refers to any more. */
+void inst_rows_reap(struct inst_rows *rows, struct inst_row *row);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * The inside of one instance core, shared by the modules that make it up (core, answer, commit,
+ * data, ownership, registry, load). Nobody else includes it.
+ */
+#ifndef INST_STATE_H
+#define INST_STATE_H
+
+#include "instance/checks.h"
+#include "instance/core.h"
+#include "instance/dedup.h"
+#include "instance/entries.h"
+#include "instance/membership.h"
+#include "instance/rows.h"
+
+/* A call that waits: for its key's transaction, or for an answer about its key. */
+struct inst_wait {
+    struct rt_list link;     /* inst_row.waits or inst_pull.waits */
+    struct rt_list all_link; /* inst_core.waits */
+    struct model_call *call; /* its `state` points back here */
+    struct inst_row *row;    /* NULL in a pull */
+    bool pulled;
+};
+
+struct inst_outbound;
+
+/* The coordinator is being asked about one key. */
+struct inst_pull {
+    struct rt_list link;            /* inst_core.pulls, by due_us */
+    struct rt_list waits;           /* inst_wait.link */
+    struct inst_outbound *outbound; /* borrowed from the call that is out */
+    uint64_t due_us;                /* then the waiting calls go on without an answer */
+    size_t key_size;
+    uint8_t key[MODEL_KEY_MAX];
+};
+
+/* model_call.state of an outbound call, in its arena. */
+struct inst_outbound {
+    uint64_t sent_us;
+    uint64_t incarnation;
+    uint64_t attempt; /* REGISTER RECONCILE LEAVE: answers to earlier attempts are ignored */
+    struct inst_pull *pull;
+};
+
+enum inst_op_kind {
+    INST_OP_META,
+    INST_OP_PRUNE,
+    INST_OP_MARK_DIRTY, /* before the first SET after a durable write; the call then runs again */
+    INST_OP_STORE,
+    INST_OP_PUT,
+    INST_OP_DELETE,
+    INST_OP_FENCE,
+    INST_OP_ACTIVATE,
+    INST_OP_DROP,
+};
+
+/* One transaction in flight. */
+struct inst_op {
+    enum inst_op_kind kind;
+    struct store_txn *txn;   /* owned until submitted */
+    struct inst_row *row;    /* NULL for META and PRUNE */
+    struct model_call *call; /* to be answered; NULL for the instance's own */
+    uint64_t incarnation;    /* under which the checks passed */
+    bool has_meta;           /* the transaction also writes `meta` */
+    struct inst_record after;
+    bool replaces; /* ACTIVATE: the old value goes */
+    enum inst_row_phase phase_before;
+    bool writes_value; /* STORE PUT */
+    struct rt_bytes value;
+    struct model_version version;
+    bool has_run; /* PUT: entries are reserved for the new value */
+    struct inst_run run;
+    struct inst_dedup_entry *entry; /* prepared; NULL without a request id */
+    struct inst_dedup_result result;
+};
+
+struct inst_reconcile {
+    bool begun; /* commits of an earlier life have drained */
+    uint64_t part;
+    struct rt_list *cursor; /* first row of this part, in inst_rows.all */
+    struct rt_list *next;   /* first row of the next part */
+    bool last_sent;
+    uint64_t term;     /* of the coordinator that answered Register */
+    unsigned n_failed; /* attempts of this part */
+};
+
+struct inst_core {
+    struct inst_config config;
+    struct rt_env env;
+    struct model_effects effects;
+    uint64_t now_us; /* latest reading: the clock is never taken to go back */
+
+    struct inst_membership membership;
+    struct inst_meta meta;
+    bool meta_corrupt;
+    bool meta_dirty;
+    bool meta_in_flight;
+    uint64_t meta_retry_at_us;
+    uint64_t placement_version;
+    uint32_t key_max;
+    uint64_t attempt;
+    struct inst_reconcile reconcile;
+    uint64_t leave_by_us; /* RT_NEVER unless leaving */
+    bool leave_sent;
+    bool read_only; /* a commit failed */
+    bool has_failure;
+    struct model_error failure;
+
+    struct inst_entries entries;
+    struct inst_rows rows;
+    struct inst_dedup dedup;
+    struct rt_list waits; /* inst_wait.all_link */
+    size_t n_waits;
+    uint64_t waits_due_us; /* not later than the first deadline among `waits` */
+    struct rt_list pulls;
+    size_t n_pulls;
+    size_t n_in_flight; /* transactions of rows */
+    bool prune_in_flight;
+    uint64_t prune_at_us;
+    uint64_t n_operations;
+
+    uint64_t n_unfit; /* loaded values that found no entries */
+    uint64_t n_unfit_entries;
+};
+
+/* A fresh reading. */
+static inline uint64_t inst_now(struct inst_core *core)
+{
+    uint64_t now_us = rt_env_now_us(&core->env);
+
+    if (now_us > core->now_us)
+        core->now_us = now_us;
+    return core->now_us;
+}
+
+/* ---- answer.c: ends calls -------------------------------------------------------------------- */
+
+/* Fills the failure of an inbound call, with key, epochs, hint and advice; `row` may be NULL. The
+ * caller may change the error before inst_answer_send(). */
+void inst_answer_fail(struct inst_core *core, struct model_call *call, const struct inst_row *row,
+                      enum model_reason reason, const char *format, ...) RT_PRINTF(5, 6);
+
+/* Fail with the reason's own text, and send. */
+void inst_answer_refuse(struct inst_core *core, struct model_call *call, const struct inst_row *row,
+                        enum model_reason reason);
+
+/* Fills responder and puts the call among the replies. */
+void inst_answer_send(struct inst_core *core, struct model_call *call);
+
+/* OK with the state of the row; says lost SETs and takes note that it did. Not sent yet. */
+struct model_data_response *inst_answer_data(struct inst_core *core, struct model_call *call,
+                                             struct inst_row *row);
+
+/* inst_answer_data() with a copy of the value. false when memory is out; then the failure is
+ * filled instead. */
+bool inst_answer_value(struct inst_core *core, struct model_call *call,
+                                   struct inst_row *row);
+
+/* The answer that was recorded for the same request, and send. */
+void inst_answer_recorded(struct inst_core *core, struct model_call *call,
+                          const struct inst_dedup_result *result);
+
+/* ---- commit.c: one transaction a key, and who waits behind it ----------------------------------
+ */
+
+struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, struct inst_row *row,
+                            struct model_call *call);
+
+/* Gives back what was prepared and frees the op, before it is submitted. */
+struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op);
+
+/* Builds the transaction and hands it out; the row must have none in flight. Takes the op. */
+void inst_op_submit(struct inst_core *core, struct inst_op *op);
+
+/* Writes `meta` by itself, unless it is being written. */
+void inst_commit_meta(struct inst_core *core);
+
+/* Deletes d/ rows of condemned requests when it is time. */
+void inst_commit_prune(struct inst_core *core, uint64_t now_us);
+
+/* Puts the call behind the row's transaction; refused past the limits. */
+void inst_wait_for_row(struct inst_core *core, struct inst_row *row, struct model_call *call,
+                       bool pulled);
+
+/* NULL past the limits, and then the call is still the caller's. */
+struct inst_wait *inst_wait_new(struct inst_core *core, struct model_call *call, bool pulled);
+
+/* Takes the wait out of its lists and frees it; the call is the caller's again. */
+struct model_call *inst_wait_end(struct inst_core *core, struct inst_wait *wait);
+
+/* Answers waiting calls whose time is up. */
+void inst_waits_expire(struct inst_core *core, uint64_t now_us);
+
+/* Runs what waits for the row until something is in flight again; may reap the row. */
+void inst_wait_drain(struct inst_core *core, struct inst_row *row);
+
+/* ---- core.c, data.c, ownership.c: inbound calls -------------------------------------------------
+ */
+
+/* What follows every step: rows of `meta` and of condemned requests that have to be written. */
+void inst_core_settle(struct inst_core *core);
+
+/* Any inbound call, from check 0. `pulled`: the coordinator was asked on its behalf. */
+void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled);
+void inst_data_dispatch(struct inst_core *core, struct model_call *call, bool pulled);
+void inst_ownership_dispatch(struct inst_core *core, struct model_call *call);
+
+/* Frees the value in memory. */
+void inst_value_release(struct inst_core *core, struct inst_row *row);
+
+/* A value of that size does not fit: fails the call and sends it. */
+void inst_answer_no_entries(struct inst_core *core, struct model_call *call,
+                            const struct inst_row *row, uint64_t size);
+
+/* The committed op's answer. */
+void inst_data_committed(struct inst_core *core, struct inst_op *op);
+void inst_ownership_committed(struct inst_core *core, struct inst_op *op);
+
+/* News of a row that arrived otherwise than by Fence or Activate. */
+void inst_ownership_learn(struct inst_core *core, const struct model_row *told);
+
+/* Begins to make the told ownership durable; the row must have nothing in flight. */
+void inst_ownership_activate(struct inst_core *core, struct inst_row *row,
+                             const struct model_row *told, struct model_call *call);
+
+/* The record of a row that begins at the told epoch. */
+struct inst_record inst_ownership_begin(const struct inst_core *core, const struct model_row *told);
+
+/* Floor and lock of the told row, where they are newer than the record's. */
+void inst_ownership_merge(struct inst_record *record, const struct model_row *told);
+
+/* ---- registry.c: calls to the coordinator -------------------------------------------------------
+ */
+
+void inst_registry_start(struct inst_core *core);
+void inst_registry_tick(struct inst_core *core, uint64_t now_us);
+void inst_registry_call_done(struct inst_core *core, struct model_call *call);
+void inst_registry_renew(struct inst_core *core);
+void inst_registry_leave(struct inst_core *core);
+uint64_t inst_registry_next_wakeup_us(const struct inst_core *core);
+
+/* `meta` was written, or not. */
+void inst_registry_meta_done(struct inst_core *core, enum store_outcome outcome);
+
+/* No transaction of a row is in flight any more. */
+void inst_registry_drained(struct inst_core *core);
+
+/* A term heard of; false when it is lower than one heard of before. */
+bool inst_registry_note_term(struct inst_core *core, uint64_t term);
+
+/* Lets the call wait for an answer about its key; refused with `reason` when that cannot be. */
+void inst_registry_pull(struct inst_core *core, struct model_call *call, const struct inst_row *row,
+                        enum model_reason reason);
+
+/* For good: STOPPED, with the failure. */
+void inst_registry_stop(struct inst_core *core, enum model_reason reason, const char *format, ...)
+    RT_PRINTF(3, 4);
+
+/* ---- load.c
+ * -------------------------------------------------------------------------------------- */
+
+/* Every stored row was loaded: rows are put into quarantine and judged. false when the instance
+ * must not start, and then it is stopped. */
+RT_MUST_USE bool inst_load_finish(struct inst_core *core);
+
+#endif
