@@ -129,19 +129,15 @@ bool wire_take_version(const Redistinto__V1__Version *message, struct model_vers
     return true;
 }
 
-void wire_take_request_id(struct wire_input *in, const char *field,
+void wire_take_request_id(struct wire_input *in, const char *client_field, const char *seq_field,
                           const Redistinto__V1__RequestId *message, struct model_request_id *ret_id)
 {
-    char name[64];
-
     *ret_id = (struct model_request_id){0};
     if (!message)
         return;
-    (void)snprintf(name, sizeof(name), "%s.client_id", field);
-    wire_take_id(in, name, &message->client_id, WIRE_REQUIRED, &ret_id->client);
-    (void)snprintf(name, sizeof(name), "%s.seq", field);
+    wire_take_id(in, client_field, &message->client_id, WIRE_REQUIRED, &ret_id->client);
     if (message->seq == 0)
-        wire_input_fail(in, MODEL_REASON_INVALID_FIELD, name, "is 0, valid are 1 and above");
+        wire_input_fail(in, MODEL_REASON_INVALID_FIELD, seq_field, "is 0, valid are 1 and above");
     ret_id->seq = message->seq;
 }
 

@@ -49,8 +49,8 @@ void wire_take_value(struct wire_input *in, const char *field, const ProtobufCBi
                      struct rt_bytes *ret_value);
 /* False when absent. */
 bool wire_take_version(const Redistinto__V1__Version *message, struct model_version *ret_version);
-/* Absent: none. `field` is the name of the whole. */
-void wire_take_request_id(struct wire_input *in, const char *field,
+/* Absent: none. */
+void wire_take_request_id(struct wire_input *in, const char *client_field, const char *seq_field,
                           const Redistinto__V1__RequestId *message,
                           struct model_request_id *ret_id);
 /* Inside of a list, or else the field "row". */

@@ -33,7 +33,8 @@ static void take_open_session_request(struct wire_input *in, const void *pointer
     struct model_open_session_request *open = &request->open_session;
 
     wire_take_name(in, "name", message->name, WIRE_REQUIRED, open->name);
-    wire_take_request_id(in, "request_id", message->request_id, &open->request_id);
+    wire_take_request_id(in, "request_id.client_id", "request_id.seq", message->request_id,
+                         &open->request_id);
 }
 
 static bool fill_open_session_response(const struct model_response *response,
@@ -324,7 +325,8 @@ static void take_execute_request(struct wire_input *in, const void *pointer,
 
     *execute = (struct model_execute_request){.done_below = message->done_below};
     wire_take_id(in, "session_id", &message->session_id, WIRE_REQUIRED, &execute->session_id);
-    wire_take_request_id(in, "request_id", message->request_id, &execute->request_id);
+    wire_take_request_id(in, "request_id.client_id", "request_id.seq", message->request_id,
+                         &execute->request_id);
     take_statement(in, message, execute);
 }
 

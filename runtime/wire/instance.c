@@ -87,7 +87,8 @@ static void take_header(struct wire_input *in, const Redistinto__V1__OperationHe
     wire_take_id(in, "header.cluster_id", &message->cluster_id, WIRE_OPTIONAL, &header->cluster_id);
     wire_take_key(in, "header.key", &message->key, &header->key);
     wire_take_name(in, "header.owner", message->owner, WIRE_REQUIRED, header->owner);
-    wire_take_request_id(in, "header.request_id", message->request_id, &header->request_id);
+    wire_take_request_id(in, "header.request_id.client_id", "header.request_id.seq",
+                         message->request_id, &header->request_id);
     header->epoch = message->epoch;
     header->incarnation = message->incarnation;
     header->done_below = message->done_below;
