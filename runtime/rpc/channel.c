@@ -327,10 +327,14 @@ const struct rt_error *rpc_flight_error(const struct rpc_flight *flight, struct 
     return ret_err;
 }
 
-/*
- * Core tells the peer of a call once a transport took it, and the channel's target before. Targets
- * here never look like peers, except those of unix sockets, which therefore count as sent.
- */
+/* Targets that look like a peer, which has one of these in front. */
+static bool looks_like_peer(const char *target)
+{
+    return strncmp(target, "ipv4:", 5) == 0 || strncmp(target, "ipv6:", 5) == 0 ||
+           strncmp(target, "unix:", 5) == 0;
+}
+
+/* Core tells the peer of a call once a transport took it, and the channel's target before. */
 bool rpc_flight_never_sent(const struct rpc_flight *flight)
 {
     char *peer;
@@ -341,7 +345,7 @@ bool rpc_flight_never_sent(const struct rpc_flight *flight)
         return true;
     peer = grpc_call_get_peer(flight->core);
     target = grpc_channel_get_target(flight->channel->core);
-    is_same = strcmp(peer, target) == 0 && strncmp(target, "dns:", 4) == 0;
+    is_same = strcmp(peer, target) == 0 && !looks_like_peer(target);
     gpr_free(peer);
     gpr_free(target);
     return is_same;

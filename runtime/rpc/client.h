@@ -102,7 +102,8 @@ struct rpc_client_call *rpc_client_call_ref(struct rpc_client_call *call);
 struct rpc_client_call *rpc_client_call_unref(struct rpc_client_call *call);
 
 /* Inside cb of a failed call: true when the request certainly never left this process (no
- * connection was there to take it), so that repeating it is safe; false when that is not known. */
+ * connection was there to take it), so that repeating it is safe; false when that is not known, as
+ * always for unix: addresses. */
 bool rpc_client_call_never_sent(struct rpc_client_call *call);
 
 /* ---- streams ---- */

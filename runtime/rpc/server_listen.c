@@ -3,10 +3,12 @@
  * path of a unix socket that somebody still listens on; so the address is looked at here as well.
  * Before the server starts; loop thread; may block on name resolution.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <grpc/grpc_security.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -80,6 +82,19 @@ static int probe_bind(const struct addrinfo *info)
     return error;
 }
 
+/* Core takes a port modulo 65536. */
+static bool has_port(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    char *end;
+    unsigned long port;
+
+    if (!colon || !isdigit((unsigned char)colon[1]))
+        return false;
+    port = strtoul(colon + 1, &end, 10);
+    return *end == '\0' && port <= UINT16_MAX;
+}
+
 /* Why core could not listen. */
 static enum rt_code explain(const char *address, struct rt_error *err)
 {
@@ -89,7 +104,7 @@ static enum rt_code explain(const char *address, struct rt_error *err)
     char host[HOST_MAX + 1];
     int error = 0;
 
-    if (!colon || (size_t)(colon - address) > HOST_MAX)
+    if ((size_t)(colon - address) > HOST_MAX)
         return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
     (void)snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
     if (getaddrinfo(host, colon + 1, &hints, &infos) == 0) {
@@ -113,6 +128,8 @@ enum rt_code rpc_server_listen(struct rpc_server *server, const char *address, u
     rt_assert(server->state == RPC_SERVER_NEW);
     if (is_unix && is_unix_taken(address + 5))
         return rt_fail(err, RT_ALREADY_EXISTS, "address '%s' is in use", address);
+    if (!is_unix && !has_port(address))
+        return rt_fail(err, RT_INVALID_ARGUMENT, "'%s' is no host:port", address);
     credentials = grpc_insecure_server_credentials_create();
     port = grpc_server_add_http2_port(server->core, address, credentials);
     grpc_server_credentials_release(credentials);
