@@ -1,0 +1,28 @@
+/*
+ * redistinto-esi: options, then the command.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "esi-client/run.h"
+#include "runtime/model/exit.h"
+
+int main(int argc, char **argv)
+{
+    struct esi_options options = {0};
+    struct rt_error err = RT_ERROR_INIT;
+    struct rt_options *parsed = NULL;
+    enum rt_option_action action;
+    int exit_code;
+
+    if (esi_options_parse(argc, argv, environ, &options, &action, &parsed, &err) != RT_OK) {
+        (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
+        return (int)model_exit_of(err.code, MODEL_REASON_NONE);
+    }
+    if (action == RT_OPTION_EXIT_OK)
+        return 0;
+    rt_log_init("redistinto-esi", options.log_level);
+    exit_code = esi_run(&options);
+    parsed = rt_option_free(parsed);
+    return exit_code;
+}

@@ -1,0 +1,32 @@
+/*
+ * The command line of redistinto-esi.
+ */
+#ifndef ESI_OPTIONS_H
+#define ESI_OPTIONS_H
+
+#include "runtime/base/log.h"
+#include "runtime/base/option.h"
+
+enum esi_format {
+    ESI_FORMAT_TEXT,
+    ESI_FORMAT_JSON,
+};
+
+struct esi_options {
+    const char *coordinator;
+    enum esi_format format;
+    bool check; /* parse only */
+    uint64_t statement_timeout_ms;
+    enum rt_log_level log_level;
+    const char *const *scripts; /* paths, "-" = standard input */
+    size_t n_scripts;
+};
+
+/* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings live as long as
+ * *ret_parsed. */
+RT_MUST_USE enum rt_code esi_options_parse(int argc, char **argv, char *const *environment,
+                                           struct esi_options *ret_options,
+                                           enum rt_option_action *ret_action,
+                                           struct rt_options **ret_parsed, struct rt_error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Results of scripts as lines: for people, and as JSON for programs. Each function appends exactly
+ * one line with its newline; what came from scripts, keys, values and servers is escaped so that it
+ * stays one line. Pure, re-entrant; the buffer's failure rule applies.
+ */
+#ifndef ESI_REPORT_H
+#define ESI_REPORT_H
+
+#include "esi-client/runner.h"
+#include "runtime/model/exit.h"
+
+enum {
+    ESI_REPORT_VALUE_MAX = 60, /* bytes of a value that a text line shows; JSON has all of it */
+};
+
+/* "ok", "waiting", "failed", "unknown" */
+const char *esi_report_outcome_name(enum esi_outcome outcome);
+
+/* script:line: STATEMENT key outcome … latency */
+void esi_report_text(const char *script, const struct esi_result *result, struct rt_buffer *buffer);
+
+/* Always: script, line, statement, key, outcome, code, reason, instance, epoch, latency_us,
+ * attempts. Where there is one: value and lock_token (GET), holder (waiting), message (failed,
+ * unknown), sets_lost and lock_lost (true). Key and value as rt_json_bytes() writes them. */
+void esi_report_json(const char *script, const struct esi_result *result, struct rt_buffer *buffer);
+
+/* How the script as a whole ended. */
+void esi_report_summary_text(const char *script, const struct esi_summary *summary,
+                             struct rt_buffer *buffer);
+
+/* script, result, statements, ok, waits, sets_lost, attempts, line, lock_lost, code, reason,
+ * message, duration_us */
+void esi_report_summary_json(const char *script, const struct esi_summary *summary,
+                             struct rt_buffer *buffer);
+
+/* OK, FAILED, UNAVAILABLE (no session came about), AUTHENTICATION or INTERRUPTED. */
+enum model_exit esi_report_exit(const struct esi_summary *summary);
+
+/* The one to end with after several scripts: of two, the one that says more about all of them. */
+enum model_exit esi_report_exit_worse(enum model_exit a, enum model_exit b);
+
+#endif
