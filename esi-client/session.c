@@ -74,8 +74,11 @@ static void fill_execute(const struct esi_session *session, struct model_execute
         .kind = session->run.awaiting ? MODEL_STATEMENT_AWAIT : statement->kind,
         .key = statement->key,
         .value = session->run.awaiting ? (struct rt_bytes){0} : statement->value,
-        .lock_token = lock.token,
     };
+    /* Those that ask for a lock, or need none, claim none. */
+    if (execute->kind != MODEL_STATEMENT_GET && execute->kind != MODEL_STATEMENT_READ &&
+        execute->kind != MODEL_STATEMENT_AWAIT)
+        execute->lock_token = lock.token;
     if (execute->kind == MODEL_STATEMENT_STORE) {
         execute->has_last_set = lock.has_last_set;
         execute->last_set = lock.last_set;

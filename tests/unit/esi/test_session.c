@@ -386,6 +386,47 @@ Test(session, c42_set_after_store_shows_the_old_token_and_is_not_locked)
     session_fixture_deinit(&f);
 }
 
+Test(session, put_and_delete_show_the_token_get_and_read_claim_none)
+{
+    static const struct {
+        enum model_statement_kind kind;
+        uint64_t token;
+    } expected[] = {{MODEL_STATEMENT_GET, 0},
+                    {MODEL_STATEMENT_READ, 0},
+                    {MODEL_STATEMENT_DELETE, 7},
+                    {MODEL_STATEMENT_PUT, 7}};
+    struct session_fixture f;
+
+    session_fixture_open(&f);
+    session_fixture_run(&f, MODEL_STATEMENT_GET, 7, 0);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(expected); i++) {
+        struct model_call *call;
+
+        session_fixture_execute(&f, expected[i].kind, "k", "");
+        call = scripted_take_execute(&f.scripted, expected[i].kind);
+        cr_assert_eq(call->request.execute.lock_token, expected[i].token);
+        scripted_done(&f.scripted, call, 7, 0);
+        session_fixture_expect(&f, ESI_OUTCOME_OK);
+    }
+    session_fixture_deinit(&f);
+}
+
+Test(session, a_set_before_a_delete_is_not_owed_to_the_store)
+{
+    struct session_fixture f;
+    struct model_call *call;
+
+    session_fixture_open(&f);
+    session_fixture_run(&f, MODEL_STATEMENT_GET, 7, 0);
+    session_fixture_run(&f, MODEL_STATEMENT_SET, 0, 1);
+    session_fixture_run(&f, MODEL_STATEMENT_DELETE, 0, 2);
+    session_fixture_execute(&f, MODEL_STATEMENT_STORE, "k", "");
+    call = scripted_take_execute(&f.scripted, MODEL_STATEMENT_STORE);
+    cr_assert_not(call->request.execute.has_last_set);
+    scripted_done(&f.scripted, call, 0, 2);
+    session_fixture_deinit(&f);
+}
+
 Test(session, c43_second_get_by_the_holder_keeps_the_last_set)
 {
     struct session_fixture f;
