@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/dev.h"
+#include "cli/query.h"
 #include "cli/report.h"
 #include "runtime/base/alloc.h"
 
@@ -41,7 +42,8 @@ static const struct rt_option common_options[] = {
 };
 
 const struct cli_verb *const cli_verbs[] = {
-    &cli_dev_verb,
+    &cli_dev_verb,  &cli_read_verb,      &cli_status_verb,
+    &cli_keys_verb, &cli_instances_verb, &cli_health_verb,
 };
 const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);
 

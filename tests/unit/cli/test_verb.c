@@ -141,5 +141,7 @@ Test(verb, refusals_name_what_is_valid)
     expect("dev -o yaml", CLI_EXIT_USAGE, "", "json");
     expect("dev --bogus", CLI_EXIT_USAGE, "", "--bogus");
     expect("--bogus dev", CLI_EXIT_USAGE, "", "--bogus");
+    expect("status", CLI_EXIT_USAGE, "", "KEY is missing");
+    expect("status a b -o json", CLI_EXIT_USAGE, "unexpected argument 'b'", "");
     expect("dev one", CLI_EXIT_USAGE, "", "unexpected argument 'one'");
 }

@@ -1,0 +1,192 @@
+/*
+ * The verbs status, keys and instances: see query.h. Each asks the coordinator's AdminService and
+ * prints nothing before all of the answer is there. One thread.
+ */
+#include "cli/query.h"
+
+#include "cli/client.h"
+#include "cli/inspect.h"
+#include "cli/report.h"
+
+/* Whole lists in one buffer: far more keys than anybody reads. */
+#define RESULT_MAX ((size_t)1024 * 1024 * 1024)
+
+/* Verbs without options of their own have an empty table. */
+struct no_config {
+    char unused;
+};
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+static enum cli_exit ask_status(struct cli_context *context, struct cli_client *client,
+                                struct rt_bytes key)
+{
+    struct model_call *call = model_call_new(MODEL_CALL_KEY_STATUS);
+    struct rt_buffer buffer = {0};
+    enum cli_exit result;
+
+    call->request.key_status.key = key;
+    if (cli_client_call(client, call)) {
+        cli_inspect_append_status(key, &call->response.key_status, context->common.output, &buffer);
+        result = cli_report_result(context, &buffer);
+    } else {
+        result = cli_client_report(client, &call->response);
+    }
+    rt_buffer_deinit(&buffer);
+    (void)model_call_free(call);
+    return result;
+}
+
+static enum cli_exit run_status(struct cli_context *context, const char *const *arguments,
+                                const void *config)
+{
+    struct cli_client *client = cli_client_new(context);
+    enum cli_exit result = ask_status(context, client, rt_bytes_of_string(arguments[0]));
+
+    (void)config;
+    (void)cli_client_free(client);
+    return result;
+}
+
+const struct cli_verb cli_status_verb = {
+    .name = "status",
+    .arguments = "KEY",
+    .n_arguments = 1,
+    .summary = "show everything about one key",
+    .description =
+        "Shows a key's value, owner, lock and waiters, and for a key without owner where "
+        "its first SET would place it. Changes nothing, and asks nothing of whoever holds "
+        "the key. An unknown key is an answer like any other.",
+    .config_size = sizeof(struct no_config),
+    .run = run_status,
+};
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* Adds a page to the list; returns the last name or key of it, and whether more follows. */
+typedef bool (*page_fn)(struct cli_inspect_list *list, const struct model_response *response,
+                        struct rt_bytes *ret_last);
+
+/* All pages, one call after the other; the one before keeps the place. */
+static enum cli_exit ask_pages(struct cli_client *client, enum model_call_kind kind,
+                               struct rt_bytes prefix, page_fn add, struct cli_inspect_list *list)
+{
+    struct model_call *previous = NULL;
+    struct rt_bytes last = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    bool is_more = true;
+
+    while (is_more) {
+        struct model_call *call = model_call_new(kind);
+
+        call->request.page.prefix = prefix;
+        call->request.page.after = last;
+        is_more = cli_client_call(client, call);
+        if (is_more)
+            is_more = add(list, &call->response, &last);
+        else
+            result = cli_client_report(client, &call->response);
+        (void)model_call_free(previous);
+        previous = call;
+    }
+    (void)model_call_free(previous);
+    return result;
+}
+
+static enum cli_exit print_list(struct cli_context *context, struct cli_inspect_list *list,
+                                const struct rt_buffer *buffer, enum cli_exit asked)
+{
+    (void)cli_inspect_list_end(list);
+    return asked == CLI_EXIT_OK ? cli_report_result(context, buffer) : asked;
+}
+
+static bool add_instances(struct cli_inspect_list *list, const struct model_response *response,
+                          struct rt_bytes *ret_last)
+{
+    const struct model_list_instances_response *page = &response->list_instances;
+
+    cli_inspect_instances_add(list, page);
+    if (page->n_instances > 0)
+        *ret_last = rt_bytes_of_string(page->instances[page->n_instances - 1].name);
+    return page->more && page->n_instances > 0;
+}
+
+static enum cli_exit run_instances(struct cli_context *context, const char *const *arguments,
+                                   const void *config)
+{
+    struct cli_client *client = cli_client_new(context);
+    struct rt_buffer buffer = {.limit = RESULT_MAX};
+    struct cli_inspect_list *list = cli_inspect_instances_begin(context->common.output, &buffer);
+    enum cli_exit result =
+        ask_pages(client, MODEL_CALL_LIST_INSTANCES, (struct rt_bytes){0}, add_instances, list);
+
+    (void)arguments;
+    (void)config;
+    result = print_list(context, list, &buffer, result);
+    rt_buffer_deinit(&buffer);
+    (void)cli_client_free(client);
+    return result;
+}
+
+const struct cli_verb cli_instances_verb = {
+    .name = "instances",
+    .arguments = "",
+    .summary = "list the instances that the coordinator remembers",
+    .description =
+        "Lists instances in the order of their first registration, dead and departed ones "
+        "too.",
+    .config_size = sizeof(struct no_config),
+    .run = run_instances,
+};
+
+struct keys_config {
+    const char *prefix;
+};
+
+static const struct rt_option keys_options[] = {
+    {.name = "prefix",
+     .type = RT_OPTION_STRING,
+     .help = "Only keys that begin with this.",
+     .argument = "TEXT",
+     .offset = offsetof(struct keys_config, prefix)},
+};
+
+static bool add_keys(struct cli_inspect_list *list, const struct model_response *response,
+                     struct rt_bytes *ret_last)
+{
+    const struct model_list_keys_response *page = &response->list_keys;
+
+    cli_inspect_keys_add(list, page);
+    if (page->n_keys > 0)
+        *ret_last = page->keys[page->n_keys - 1].key;
+    return page->more && page->n_keys > 0;
+}
+
+static enum cli_exit run_keys(struct cli_context *context, const char *const *arguments,
+                              const void *config)
+{
+    const struct keys_config *keys = config;
+    struct rt_bytes prefix = rt_bytes_of_string(keys->prefix == NULL ? "" : keys->prefix);
+    struct cli_client *client = cli_client_new(context);
+    struct rt_buffer buffer = {.limit = RESULT_MAX};
+    struct cli_inspect_list *list = cli_inspect_keys_begin(context->common.output, &buffer);
+    enum cli_exit result = ask_pages(client, MODEL_CALL_LIST_KEYS, prefix, add_keys, list);
+
+    (void)arguments;
+    result = print_list(context, list, &buffer, result);
+    rt_buffer_deinit(&buffer);
+    (void)cli_client_free(client);
+    return result;
+}
+
+const struct cli_verb cli_keys_verb = {
+    .name = "keys",
+    .arguments = "",
+    .summary = "list keys, their owners and who holds them",
+    .description = "Lists known keys in ascending order of their bytes. Keys that come or go "
+                   "meanwhile may or may not be listed.",
+    .options = keys_options,
+    .n_options = RT_ARRAY_SIZE(keys_options),
+    .config_size = sizeof(struct keys_config),
+    .run = run_keys,
+};
