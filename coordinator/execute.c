@@ -1,0 +1,286 @@
+/*
+ * Statements: what comes before and after the one function a statement. See execute.h. Invariant:
+ * an answer that says "not applied" is given only while task->sent and task->granted are false.
+ * Runs under the core's lock.
+ */
+#include "coordinator/execute.h"
+
+#include "coordinator/session_calls.h"
+
+enum {
+    ATTEMPT_US = 1000000 /* one attempt at what may be repeated */
+};
+
+static const struct {
+    coord_step_fn run;
+    bool writes;
+    bool has_value;
+} statements[] = {
+    [MODEL_STATEMENT_GET] = {coord_execute_get, .writes = true},
+    [MODEL_STATEMENT_SET] = {coord_execute_set, .writes = true, .has_value = true},
+    [MODEL_STATEMENT_STORE] = {coord_execute_store, .writes = true},
+    [MODEL_STATEMENT_PUT] = {coord_execute_put, .writes = true, .has_value = true},
+    [MODEL_STATEMENT_READ] = {coord_execute_read},
+    [MODEL_STATEMENT_DELETE] = {coord_execute_delete, .writes = true},
+    [MODEL_STATEMENT_AWAIT] = {coord_execute_await},
+};
+
+void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
+                          enum model_reason reason)
+{
+    coord_task_fail(core, task, reason, "%s", model_reason_meaning(reason));
+    coord_task_finish(core, task);
+}
+
+static enum model_reason check_statement(const struct coord_core *core,
+                                         const struct model_execute_request *request)
+{
+    if ((size_t)request->kind >= RT_ARRAY_SIZE(statements))
+        return MODEL_REASON_INVALID_FIELD;
+    if (request->key.size == 0)
+        return MODEL_REASON_KEY_EMPTY;
+    if (request->key.size > core->config.key_max)
+        return MODEL_REASON_KEY_TOO_LONG;
+    if (request->value.size > MODEL_VALUE_MAX)
+        return MODEL_REASON_VALUE_TOO_LARGE;
+    return MODEL_REASON_NONE;
+}
+
+static enum model_reason session_over(const struct model_execute_request *request)
+{
+    return request->lock_token != 0 ? MODEL_REASON_LOCK_FENCED : MODEL_REASON_SESSION_UNKNOWN;
+}
+
+void coord_execute_start(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+    enum model_reason reason = check_statement(core, request);
+    struct coord_session *session;
+    const struct coord_done *done;
+
+    if (reason != MODEL_REASON_NONE) {
+        coord_execute_refuse(core, task, reason);
+        return;
+    }
+    session = coord_session_touch(core, &request->session_id);
+    if (!session) {
+        coord_execute_refuse(core, task, session_over(request));
+        return;
+    }
+    coord_task_set_session(task, session);
+    done = coord_session_done(session, &request->request_id);
+    if (done && statements[request->kind].writes && request->kind != MODEL_STATEMENT_GET) {
+        coord_execute_reply_done(core, task, done);
+        coord_task_finish(core, task);
+        return;
+    }
+    if (statements[request->kind].writes && core->mode == COORD_MODE_READ_ONLY) {
+        coord_execute_refuse(core, task, MODEL_REASON_READ_ONLY);
+        return;
+    }
+    task->done_below = request->done_below;
+    coord_execute_run(core, task);
+}
+
+void coord_execute_run(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+
+    if (task->session->state != COORD_SESSION_OPEN)
+        coord_execute_refuse(core, task, session_over(request));
+    else if (coord_now_us(core) >= task->deadline_us)
+        coord_execute_refuse(core, task,
+                             task->late != MODEL_REASON_NONE ? task->late
+                                                             : MODEL_REASON_DEADLINE_EXCEEDED);
+    else
+        statements[request->kind].run(core, task);
+}
+
+bool coord_execute_may(struct coord_core *core, struct coord_task *task,
+                       const struct coord_key *key, struct coord_lock_check *ret_check)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+
+    *ret_check = coord_locks_check(core->config.locking, key, task->session, request->kind,
+                                   request->lock_token);
+    if (ret_check->reason == MODEL_REASON_NONE)
+        return true;
+    coord_execute_refuse(core, task, ret_check->reason);
+    return false;
+}
+
+/* ---- to the owner ---------------------------------------------------------------------------- */
+
+struct model_call *coord_execute_fence(const struct coord_core *core, const struct coord_key *key,
+                                       uint64_t token, bool locked)
+{
+    const struct coord_member *member = coord_members_at(&core->members, key->owner);
+    struct model_call *call = model_call_new(MODEL_CALL_FENCE);
+
+    call->request.fence = (struct model_fence_request){
+        .term = core->meta.term,
+        .epoch = key->epoch,
+        .incarnation = member->row.incarnation,
+        .token = token,
+        .locked = locked,
+    };
+    if (!rt_arena_copy(&call->arena, coord_key_name(key), &call->request.fence.key))
+        return model_call_free(call);
+    return call;
+}
+
+static struct model_call *new_data_call(struct coord_core *core, struct coord_task *task,
+                                        const struct coord_key *key, enum model_call_kind kind,
+                                        uint64_t token)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+    struct model_call *call = model_call_new(kind);
+    struct model_data_request *data = &call->request.data;
+
+    *data = (struct model_data_request){
+        .header = {.cluster_id = core->meta.cluster_id,
+                   .epoch = key->epoch,
+                   .incarnation = task->member->row.incarnation,
+                   .request_id = request->request_id,
+                   .done_below = request->done_below,
+                   .first_epoch = key->epoch,
+                   .lock_token = token,
+                   .term = core->meta.term},
+        .has_last_set = request->has_last_set,
+        .last_set = request->last_set,
+        .has_if_version = request->has_if_version,
+        .if_version = request->if_version,
+        .consistency = MODEL_READ_LINEARIZABLE,
+    };
+    memcpy(data->header.owner, task->member->name, sizeof(data->header.owner));
+    if (kind != MODEL_CALL_READ)
+        data->header.first_epoch =
+            coord_session_first_epoch(task->session, request->request_id.seq, key->epoch);
+    if (!rt_arena_copy(&call->arena, request->key, &data->header.key) ||
+        !rt_arena_copy(&call->arena,
+                       statements[request->kind].has_value ? request->value : (struct rt_bytes){0},
+                       &data->value))
+        return model_call_free(call);
+    return call;
+}
+
+void coord_execute_forward(struct coord_core *core, struct coord_task *task, struct coord_key *key,
+                           enum model_call_kind kind, uint64_t token, coord_step_fn step)
+{
+    struct model_call *call = new_data_call(core, task, key, kind, token);
+
+    if (!call) {
+        coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
+        return;
+    }
+    if (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT)
+        key->deleted = false;
+    task->epoch = key->epoch;
+    task->token = token;
+    coord_task_call(core, task, call, task->member, kind == MODEL_CALL_READ ? ATTEMPT_US : RT_NEVER,
+                    step);
+}
+
+void coord_execute_retry(struct coord_core *core, struct coord_task *task)
+{
+    if (coord_task_back_off(core, task, coord_execute_run))
+        return;
+    coord_task_fail_answer(core, task);
+    coord_task_finish(core, task);
+}
+
+void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool writes)
+{
+    switch (coord_answer_of(&task->answer->response)) {
+    case COORD_ANSWER_OK:
+        rt_assert(false);
+    case COORD_ANSWER_SILENT:
+        if (!writes) {
+            coord_execute_retry(core, task);
+            return;
+        }
+        task->sent = true;
+        coord_execute_refuse(core, task, MODEL_REASON_OWNER_UNREACHABLE);
+        return;
+    case COORD_ANSWER_RETRY:
+        coord_execute_retry(core, task);
+        return;
+    case COORD_ANSWER_FINAL:
+        coord_task_fail_answer(core, task);
+        coord_task_finish(core, task);
+        return;
+    }
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
+{
+    struct model_call *call = task->call;
+    const struct model_data_response *data = &task->answer->response.data;
+    struct model_execute_response *execute;
+
+    if (!call)
+        return;
+    model_response_ok(&call->response, MODEL_CALL_EXECUTE);
+    execute = &call->response.execute;
+    execute->outcome = MODEL_OUTCOME_DONE;
+    execute->data = *data;
+    if (!rt_arena_copy(&call->arena, data->value, &execute->data.value)) {
+        coord_task_fail(core, task, MODEL_REASON_LIMIT_REACHED, "no memory for the value");
+        return;
+    }
+    memcpy(execute->instance, task->member->name, sizeof(execute->instance));
+    execute->epoch = task->epoch;
+    execute->lock_lost = task->done.lock_lost;
+    if (call->request.execute.kind == MODEL_STATEMENT_GET)
+        execute->lock_token = task->token;
+    coord_task_reply(core, task);
+}
+
+void coord_execute_reply_done(struct coord_core *core, struct coord_task *task,
+                              const struct coord_done *done)
+{
+    struct model_execute_response *execute;
+
+    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
+    execute = &task->call->response.execute;
+    execute->outcome = MODEL_OUTCOME_DONE;
+    execute->data.version = done->version;
+    execute->data.stored = done->stored;
+    execute->data.replayed = done != &task->done;
+    execute->epoch = done->epoch;
+    execute->lock_lost = done->lock_lost;
+    coord_task_reply(core, task);
+}
+
+static void on_lock_released(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_key *key = task->latched;
+
+    if (task->outcome != STORE_COMMITTED) {
+        coord_task_fail_commit(core, task);
+    } else {
+        if (key->deleted)
+            coord_drop_begin(core, key);
+        if (task->answer)
+            coord_execute_reply_data(core, task);
+        else
+            coord_execute_reply_done(core, task, &task->done);
+    }
+    coord_task_finish(core, task);
+}
+
+void coord_execute_release(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+
+    if (model_id_equal(&request->request_id.client, &task->session->row.client))
+        task->done.seq = request->request_id.seq;
+    task->row = coord_key_row_of(task->latched);
+    task->row.locked = false;
+    coord_task_put_row(task);
+    if (task->done.seq != 0 && task->session->state == COORD_SESSION_OPEN)
+        coord_task_put_done(task);
+    coord_task_commit(core, task, on_lock_released);
+}

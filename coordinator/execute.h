@@ -1,0 +1,87 @@
+/*
+ * Statements. coord_execute_start() checks what can be checked without the key; from then on the
+ * step of a statement's task is coord_execute_run(), which looks at the key as it is and does what
+ * is next to do, until there is an answer. Everything here runs under the core's lock.
+ */
+#ifndef COORD_EXECUTE_H
+#define COORD_EXECUTE_H
+
+#include "coordinator/locks.h"
+#include "coordinator/tasks.h"
+
+void coord_execute_start(struct coord_core *core, struct coord_task *task);
+void coord_execute_run(struct coord_core *core, struct coord_task *task);
+
+/* ---- one function a statement -----------------------------------------------------------------*/
+
+void coord_execute_get(struct coord_core *core, struct coord_task *task);
+void coord_execute_await(struct coord_core *core, struct coord_task *task);
+void coord_execute_set(struct coord_core *core, struct coord_task *task);
+void coord_execute_store(struct coord_core *core, struct coord_task *task);
+void coord_execute_put(struct coord_core *core, struct coord_task *task);
+void coord_execute_read(struct coord_core *core, struct coord_task *task);
+void coord_execute_delete(struct coord_core *core, struct coord_task *task);
+
+/* ---- execute_owner.c: steps towards a key whose owner serves it -------------------------------*/
+
+enum coord_owner {
+    COORD_OWNER_NONE,    /* the key is unplaced */
+    COORD_OWNER_READY,   /* ACTIVE or PLACING at task->member, which is alive */
+    COORD_OWNER_HANDLED, /* the task waits, or was answered and is gone */
+};
+
+/* Access to the key: what becomes of it when its owner is down is decided here. */
+enum coord_owner coord_execute_owner(struct coord_core *core, struct coord_task *task,
+                                     const struct coord_key *key);
+
+/* What a placement would see now. Placements that are under way count as if they had succeeded:
+ * they would all go to the same instance otherwise. */
+struct coord_view coord_execute_view(const struct coord_core *core);
+
+/* The task has the latch. Both end in coord_execute_run() or an error. */
+void coord_execute_place(struct coord_core *core, struct coord_task *task);
+void coord_execute_activate(struct coord_core *core, struct coord_task *task);
+
+/* ---- what statements share --------------------------------------------------------------------*/
+
+/* A Fence for the key's owner; NULL when memory is out. */
+struct model_call *coord_execute_fence(const struct coord_core *core, const struct coord_key *key,
+                                       uint64_t token, bool locked);
+
+/* Sends the statement to task->member, under `token`. */
+void coord_execute_forward(struct coord_core *core, struct coord_task *task, struct coord_key *key,
+                           enum model_call_kind kind, uint64_t token, coord_step_fn step);
+
+/* The owner's answer was not OK: tries again, or fails and finishes. `writes`: silence means that
+ * it may have happened. */
+void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool writes);
+
+/* Another attempt after a while, or the error of the last one. */
+void coord_execute_retry(struct coord_core *core, struct coord_task *task);
+
+/* Answers with what the owner said; the task goes on. */
+void coord_execute_reply_data(struct coord_core *core, struct coord_task *task);
+
+/* Answers DONE without a value; the task goes on. */
+void coord_execute_reply_done(struct coord_core *core, struct coord_task *task,
+                              const struct coord_done *done);
+
+/* Fails and finishes. */
+void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
+                          enum model_reason reason);
+
+/* coord_locks_check() for the task's statement; false: refused and gone. */
+bool coord_execute_may(struct coord_core *core, struct coord_task *task,
+                       const struct coord_key *key, struct coord_lock_check *ret_check);
+
+/* Commits that the caller's lock is released and the statement done, then answers (with the owner's
+ * data when there is an answer of it). The task has the latch. */
+void coord_execute_release(struct coord_core *core, struct coord_task *task);
+
+static inline const struct model_execute_request *coord_execute_request(
+    const struct coord_task *task)
+{
+    return &task->call->request.execute;
+}
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * What happens to keys without a call that waits for it: locks of ended sessions, keys whose value
+ * was deleted. See session_calls.h. Invariant: these tasks look at the key anew each time and give
+ * up when somebody else has taken it over. Runs under the core's lock.
+ */
+#include "coordinator/execute.h"
+#include "coordinator/session_calls.h"
+
+enum {
+    ATTEMPT_US = 1000000 /* one Fence or Drop */
+};
+
+/* ---- release --------------------------------------------------------------------------------- */
+
+static void tell_owner(struct coord_core *core, struct coord_task *task);
+
+static void on_told(struct coord_core *core, struct coord_task *task)
+{
+    enum coord_answer answer = coord_answer_of(&task->answer->response);
+    struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+
+    if (answer == COORD_ANSWER_OK && key && key->newest_token == task->token)
+        key->release_pending = false;
+    if (answer == COORD_ANSWER_OK || answer == COORD_ANSWER_FINAL ||
+        !coord_task_back_off(core, task, tell_owner))
+        coord_task_finish(core, task);
+}
+
+/* Without the latch: a newer grant tells the owner more. */
+static void tell_owner(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+    struct coord_member *member = key ? coord_members_at(&core->members, key->owner) : NULL;
+    struct model_call *call;
+
+    if (!key || !key->exists || key->epoch != task->epoch || key->newest_token != task->token ||
+        coord_key_holder(key) || !member || !coord_member_is_live(member)) {
+        coord_task_finish(core, task);
+        return;
+    }
+    if (member->row.state != MODEL_MEMBER_ALIVE || member->ending) {
+        coord_task_wait(core, task, &member->parked, MODEL_REASON_NONE, tell_owner);
+        return;
+    }
+    call = coord_execute_fence(core, key, task->token, false);
+    if (call)
+        coord_task_call(core, task, call, member, ATTEMPT_US, on_told);
+    else
+        coord_task_pause(core, task, tell_owner);
+}
+
+static void release(struct coord_core *core, struct coord_task *task);
+
+static void on_released(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_key *key = task->latched;
+
+    if (task->outcome == STORE_FULL) {
+        coord_task_unlatch(core, task);
+        coord_task_pause(core, task, release);
+        return;
+    }
+    if (task->outcome != STORE_COMMITTED) {
+        coord_task_finish(core, task);
+        return;
+    }
+    task->token = key->newest_token;
+    task->epoch = key->epoch;
+    if (key->deleted)
+        coord_drop_begin(core, key);
+    coord_task_unlatch(core, task);
+    tell_owner(core, task);
+}
+
+static void release(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_key *key;
+
+    if (!coord_task_latch(core, task, release))
+        return;
+    key = task->latched;
+    if (coord_key_holder(key) != task->session || key->extra->token != task->token) {
+        coord_task_finish(core, task);
+        return;
+    }
+    task->row = coord_key_row_of(key);
+    task->row.locked = false;
+    task->row.newest_token = coord_task_number(core, task);
+    task->row.release_pending = key->phase != COORD_PHASE_UNPLACED;
+    coord_task_put_row(task);
+    coord_task_commit(core, task, on_released);
+}
+
+void coord_release_begin(struct coord_core *core, struct coord_key *key)
+{
+    struct coord_task *task = coord_task_new(core, NULL, coord_key_name(key), release);
+
+    coord_task_set_session(task, key->extra->holder);
+    task->token = key->extra->token;
+    coord_task_ready(core, task, NULL);
+}
+
+void coord_release_resume(struct coord_core *core, struct coord_key *key)
+{
+    struct coord_task *task = coord_task_new(core, NULL, coord_key_name(key), tell_owner);
+
+    task->token = key->newest_token;
+    task->epoch = key->epoch;
+    coord_task_ready(core, task, NULL);
+}
+
+/* ---- drop ------------------------------------------------------------------------------------ */
+
+/* The deletion itself is durable at the owner: the caller need not wait for the rest. */
+static void reply_deleted(struct coord_core *core, struct coord_task *task)
+{
+    if (task->call)
+        coord_execute_reply_done(core, task, &task->done);
+    task->deadline_us = RT_NEVER;
+}
+
+static void on_row_deleted(struct coord_core *core, struct coord_task *task)
+{
+    bool again = task->outcome == STORE_FULL;
+
+    reply_deleted(core, task);
+    coord_task_unlatch(core, task);
+    if (again)
+        coord_task_pause(core, task, coord_drop_run);
+    else
+        coord_task_finish(core, task);
+}
+
+static void delete_row(struct coord_core *core, struct coord_task *task)
+{
+    coord_task_delete_row(task);
+    coord_task_set_route(task, coord_task_number(core, task));
+    if (task->done.seq != 0 && task->session->state == COORD_SESSION_OPEN)
+        coord_task_put_done(task);
+    coord_task_commit(core, task, on_row_deleted);
+}
+
+static void on_dropped(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_response *response = &task->answer->response;
+    enum coord_answer answer = coord_answer_of(response);
+
+    if (answer == COORD_ANSWER_OK || response->error.reason == MODEL_REASON_NOT_OWNER) {
+        delete_row(core, task);
+        return;
+    }
+    if (answer != COORD_ANSWER_FINAL && coord_task_back_off(core, task, coord_drop_run))
+        return;
+    reply_deleted(core, task);
+    coord_task_unlatch(core, task);
+    if (answer == COORD_ANSWER_FINAL || !coord_task_back_off(core, task, coord_drop_run))
+        coord_task_finish(core, task);
+}
+
+static void drop_at(struct coord_core *core, struct coord_task *task, struct coord_member *member)
+{
+    struct coord_key *key = task->latched;
+    bool barrier =
+        member && member->row.state == MODEL_MEMBER_DEAD && coord_now_us(core) < core->barrier_us;
+    struct model_call *call;
+
+    if (!member || (!coord_member_is_live(member) && !barrier)) {
+        delete_row(core, task);
+        return;
+    }
+    call = member->row.state == MODEL_MEMBER_ALIVE && !member->ending
+               ? model_call_new(MODEL_CALL_DROP)
+               : NULL;
+    if (call && rt_arena_copy(&call->arena, coord_key_name(key), &call->request.drop.key)) {
+        call->request.drop.term = core->meta.term;
+        call->request.drop.epoch = key->epoch;
+        coord_task_call(core, task, call, member, ATTEMPT_US, on_dropped);
+        return;
+    }
+    (void)model_call_free(call);
+    reply_deleted(core, task);
+    coord_task_unlatch(core, task);
+    coord_task_wait_until(core, task, &member->parked, MODEL_REASON_NONE,
+                          barrier ? core->barrier_us : coord_now_us(core) + ATTEMPT_US,
+                          coord_drop_run);
+}
+
+void coord_drop_run(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_key *key;
+
+    if (!coord_task_latch(core, task, coord_drop_run))
+        return;
+    key = task->latched;
+    if (!key->exists || !key->deleted || coord_key_holder(key) ||
+        core->mode == COORD_MODE_READ_ONLY) {
+        reply_deleted(core, task);
+        coord_task_finish(core, task);
+        return;
+    }
+    drop_at(core, task, coord_members_at(&core->members, key->owner));
+}
+
+void coord_drop_begin(struct coord_core *core, struct coord_key *key)
+{
+    coord_task_ready(core, coord_task_new(core, NULL, coord_key_name(key), coord_drop_run), NULL);
+}

@@ -1,0 +1,60 @@
+/*
+ * What one coordinator core consists of. Private to coordinator/; the modules that decide (tasks,
+ * registry, sessions, statements) work on it together.
+ */
+#ifndef COORD_STATE_H
+#define COORD_STATE_H
+
+#include "coordinator/core.h"
+#include "coordinator/counter.h"
+#include "coordinator/keys.h"
+#include "coordinator/members.h"
+#include "coordinator/sessions.h"
+#include "runtime/base/rng.h"
+
+enum coord_mode {
+    COORD_MODE_LOADING,
+    COORD_MODE_STARTING, /* the new term is being made durable: everything waits */
+    COORD_MODE_SERVING,
+    COORD_MODE_READ_ONLY, /* a transaction's outcome is unknown: nothing is changed any more */
+};
+
+struct coord_core {
+    struct coord_config config;
+    struct rt_env env;
+    struct rt_rng rng;
+    struct model_effects effects;
+    struct coord_timers timers;
+    struct coord_counter counter;
+    struct coord_members members;
+    struct coord_sessions sessions;
+    struct coord_keys keys;
+    struct coord_meta_row meta; /* once STARTING: of this term */
+    enum coord_mode mode;
+    bool draining;
+    bool term_is_durable;
+    bool registering;          /* a new name is being registered: the others wait */
+    uint64_t stored_counter;   /* as loaded */
+    uint64_t started_us;       /* when this term began */
+    uint64_t barrier_us;       /* nothing is reassigned before */
+    uint64_t route;            /* placement version, committed */
+    uint64_t route_submitted;  /* the highest in any transaction */
+    uint32_t cursor;           /* of the last committed placement */
+    uint64_t cursor_choice;    /* number of the choice that moved the cursor last */
+    uint64_t n_choices;        /* made in this term */
+    struct rt_list tasks;      /* coord_task.link: all of them */
+    struct rt_list ready;      /* coord_task.wait_link: to run in this step */
+    struct rt_list early;      /* coord_task.wait_link: until the term is durable */
+    struct rt_list placing;    /* coord_task.placing_link: choices not confirmed, oldest first */
+    struct rt_list registrars; /* coord_task.wait_link: until `registering` is false */
+    struct coord_timer pulse;  /* to notice that the core itself was stopped */
+    uint64_t last_step_us;
+    uint64_t grace_until_us; /* after a stop: nobody is declared dead before */
+};
+
+static inline uint64_t coord_now_us(const struct coord_core *core)
+{
+    return rt_env_now_us(&core->env);
+}
+
+#endif
