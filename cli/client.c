@@ -304,12 +304,12 @@ enum rt_code cli_client_check_health(struct cli_client *client, const char *addr
     return code;
 }
 
-enum cli_exit cli_client_report(const struct cli_client *client,
-                                const struct model_response *response)
+enum model_exit cli_client_report(const struct cli_client *client,
+                                  const struct model_response *response)
 {
-    enum cli_exit result = cli_report_failure(client->context, response);
+    enum model_exit result = cli_report_failure(client->context, response);
 
-    return client->is_interrupted ? CLI_EXIT_INTERRUPTED : result;
+    return client->is_interrupted ? MODEL_EXIT_INTERRUPTED : result;
 }
 
 /* ---- the object ------------------------------------------------------------------------------ */

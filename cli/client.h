@@ -9,9 +9,9 @@
 #define CLI_CLIENT_H
 
 #include "cli/context.h"
-#include "cli/exit.h"
 #include "runtime/base/env.h"
 #include "runtime/model/call.h"
+#include "runtime/model/exit.h"
 
 struct cli_client;
 
@@ -33,8 +33,8 @@ RT_MUST_USE enum rt_code cli_client_check_health(struct cli_client *client, cons
                                                  struct rt_error *err);
 
 /* Reports the failure of a call; the exit code for it. */
-enum cli_exit cli_client_report(const struct cli_client *client,
-                                const struct model_response *response);
+enum model_exit cli_client_report(const struct cli_client *client,
+                                  const struct model_response *response);
 
 /* A new id for requests, whose seq the caller counts. */
 struct model_id cli_client_new_id(const struct cli_client *client);

@@ -120,7 +120,7 @@ struct dev {
     char *data_dir;              /* owned */
     char **environment;          /* owned array, borrowed words */
     bool is_interrupted;         /* before it served */
-    enum cli_exit announced;     /* what telling the user came to */
+    enum model_exit announced;   /* what telling the user came to */
 };
 
 /* ---- what it says ---------------------------------------------------------------------------- */
@@ -135,26 +135,26 @@ static void fill_member(const struct cli_cluster_member *member,
     };
 }
 
-static enum cli_exit write_ready_file(struct dev *dev, const struct cli_summary *summary)
+static enum model_exit write_ready_file(struct dev *dev, const struct cli_summary *summary)
 {
     struct rt_error err = RT_ERROR_INIT;
     struct rt_buffer buffer = {0};
     enum rt_code code;
 
     if (dev->config->ready_file == NULL)
-        return CLI_EXIT_OK;
+        return MODEL_EXIT_OK;
     cli_summary_append_json(summary, &buffer);
     code = rt_buffer_check(&buffer, &err);
     if (code == RT_OK)
         code = cli_file_replace(dev->config->ready_file, rt_buffer_bytes(&buffer), &err);
     rt_buffer_deinit(&buffer);
-    return code == RT_OK ? CLI_EXIT_OK : cli_report_error(dev->context, &err);
+    return code == RT_OK ? MODEL_EXIT_OK : cli_report_error(dev->context, &err);
 }
 
-static enum cli_exit print_summary(struct dev *dev, const struct cli_summary *summary)
+static enum model_exit print_summary(struct dev *dev, const struct cli_summary *summary)
 {
     struct rt_buffer buffer = {0};
-    enum cli_exit result;
+    enum model_exit result;
 
     if (dev->context->common.output == CLI_OUTPUT_JSON)
         cli_summary_append_json(summary, &buffer);
@@ -183,9 +183,9 @@ static void on_serving(struct cli_cluster *cluster, void *ctx)
     for (size_t i = 0; i < summary.n_instances; i++)
         fill_member(cli_cluster_member(cluster, i + 1), &instances[i]);
     dev->announced = write_ready_file(dev, &summary);
-    if (dev->announced == CLI_EXIT_OK)
+    if (dev->announced == MODEL_EXIT_OK)
         dev->announced = print_summary(dev, &summary);
-    if (dev->announced != CLI_EXIT_OK)
+    if (dev->announced != MODEL_EXIT_OK)
         cli_cluster_stop(cluster);
 }
 
@@ -281,27 +281,27 @@ static struct cli_cluster *new_cluster(struct dev *dev)
 }
 
 /* What the whole run came to, reported. */
-static enum cli_exit conclude(struct dev *dev)
+static enum model_exit conclude(struct dev *dev)
 {
     const struct rt_error *error = cli_cluster_error(dev->cluster);
     struct rt_bytes tail = cli_cluster_log_tail(dev->cluster);
-    enum cli_exit result;
+    enum model_exit result;
 
     if (dev->is_interrupted)
-        return CLI_EXIT_INTERRUPTED;
-    if (dev->announced != CLI_EXIT_OK || error->code == RT_OK)
+        return MODEL_EXIT_INTERRUPTED;
+    if (dev->announced != MODEL_EXIT_OK || error->code == RT_OK)
         return dev->announced;
     result = cli_report_error(dev->context, error);
     if (tail.size > 0)
         (void)fprintf(dev->context->err, "Its log ends with:\n%.*s", (int)tail.size, tail.data);
     (void)fflush(dev->context->err);
-    return cli_cluster_has_served(dev->cluster) ? CLI_EXIT_FAILED : result;
+    return cli_cluster_has_served(dev->cluster) ? MODEL_EXIT_FAILED : result;
 }
 
-static enum cli_exit run_cluster(struct dev *dev)
+static enum model_exit run_cluster(struct dev *dev)
 {
     int loop_result = uv_loop_init(&dev->loop);
-    enum cli_exit result;
+    enum model_exit result;
 
     rt_assert(loop_result == 0);
     dev->cluster = new_cluster(dev);
@@ -339,12 +339,12 @@ static void remove_traces(struct dev *dev)
         (void)fprintf(dev->context->err, "redistinto: dev: %s\n", err.message);
 }
 
-static enum cli_exit run(struct cli_context *context, const char *const *arguments,
-                         const void *config)
+static enum model_exit run(struct cli_context *context, const char *const *arguments,
+                           const void *config)
 {
     struct rt_error err = RT_ERROR_INIT;
     struct dev *dev = rt_xalloc(sizeof(*dev));
-    enum cli_exit result;
+    enum model_exit result;
 
     (void)arguments;
     dev->context = context;

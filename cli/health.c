@@ -56,11 +56,11 @@ static void add_instance(struct survey *survey, const struct model_instance_info
 }
 
 /* MODEL_MEMBERS_MAX fits into a few pages; they are asked for one by one. */
-static enum cli_exit add_instances(struct survey *survey)
+static enum model_exit add_instances(struct survey *survey)
 {
     struct model_call *previous = NULL;
     struct rt_bytes last = {0};
-    enum cli_exit result = CLI_EXIT_OK;
+    enum model_exit result = MODEL_EXIT_OK;
     bool is_more = true;
 
     while (is_more) {
@@ -85,26 +85,26 @@ static enum cli_exit add_instances(struct survey *survey)
     return result;
 }
 
-static enum cli_exit conclude(struct survey *survey, struct rt_buffer *buffer)
+static enum model_exit conclude(struct survey *survey, struct rt_buffer *buffer)
 {
-    enum cli_exit result;
+    enum model_exit result;
 
     cli_inspect_health_sum(survey->list, survey->all_serve);
     survey->list = cli_inspect_list_end(survey->list);
     result = cli_report_result(survey->context, buffer);
     if (cli_client_is_interrupted(survey->client))
-        return CLI_EXIT_INTERRUPTED;
-    if (result == CLI_EXIT_OK && !survey->all_serve)
-        result = CLI_EXIT_UNAVAILABLE;
+        return MODEL_EXIT_INTERRUPTED;
+    if (result == MODEL_EXIT_OK && !survey->all_serve)
+        result = MODEL_EXIT_UNAVAILABLE;
     return result;
 }
 
-static enum cli_exit run_health(struct cli_context *context, const char *const *arguments,
-                                const void *config)
+static enum model_exit run_health(struct cli_context *context, const char *const *arguments,
+                                  const void *config)
 {
     struct rt_buffer buffer = {0};
     struct survey survey = {.context = context, .all_serve = true};
-    enum cli_exit result = CLI_EXIT_OK;
+    enum model_exit result = MODEL_EXIT_OK;
 
     (void)arguments;
     (void)config;
@@ -114,7 +114,7 @@ static enum cli_exit run_health(struct cli_context *context, const char *const *
     /* Without the coordinator nobody knows the instances; its row tells why. */
     if (survey.all_serve)
         result = add_instances(&survey);
-    if (result == CLI_EXIT_OK)
+    if (result == MODEL_EXIT_OK)
         result = conclude(&survey, &buffer);
     else
         (void)cli_inspect_list_end(survey.list);

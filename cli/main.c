@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     };
     struct rt_error err = RT_ERROR_INIT;
     char *binaries_dir = NULL;
-    enum cli_exit result;
+    enum model_exit result;
 
     (void)signal(SIGPIPE, SIG_IGN);
     (void)setlocale(LC_CTYPE, "");

@@ -18,12 +18,12 @@ struct no_config {
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static enum cli_exit ask_status(struct cli_context *context, struct cli_client *client,
-                                struct rt_bytes key)
+static enum model_exit ask_status(struct cli_context *context, struct cli_client *client,
+                                  struct rt_bytes key)
 {
     struct model_call *call = model_call_new(MODEL_CALL_KEY_STATUS);
     struct rt_buffer buffer = {0};
-    enum cli_exit result;
+    enum model_exit result;
 
     call->request.key_status.key = key;
     if (cli_client_call(client, call)) {
@@ -37,11 +37,11 @@ static enum cli_exit ask_status(struct cli_context *context, struct cli_client *
     return result;
 }
 
-static enum cli_exit run_status(struct cli_context *context, const char *const *arguments,
-                                const void *config)
+static enum model_exit run_status(struct cli_context *context, const char *const *arguments,
+                                  const void *config)
 {
     struct cli_client *client = cli_client_new(context);
-    enum cli_exit result = ask_status(context, client, rt_bytes_of_string(arguments[0]));
+    enum model_exit result = ask_status(context, client, rt_bytes_of_string(arguments[0]));
 
     (void)config;
     (void)cli_client_free(client);
@@ -68,12 +68,12 @@ typedef bool (*page_fn)(struct cli_inspect_list *list, const struct model_respon
                         struct rt_bytes *ret_last);
 
 /* All pages, one call after the other; the one before keeps the place. */
-static enum cli_exit ask_pages(struct cli_client *client, enum model_call_kind kind,
-                               struct rt_bytes prefix, page_fn add, struct cli_inspect_list *list)
+static enum model_exit ask_pages(struct cli_client *client, enum model_call_kind kind,
+                                 struct rt_bytes prefix, page_fn add, struct cli_inspect_list *list)
 {
     struct model_call *previous = NULL;
     struct rt_bytes last = {0};
-    enum cli_exit result = CLI_EXIT_OK;
+    enum model_exit result = MODEL_EXIT_OK;
     bool is_more = true;
 
     while (is_more) {
@@ -93,11 +93,11 @@ static enum cli_exit ask_pages(struct cli_client *client, enum model_call_kind k
     return result;
 }
 
-static enum cli_exit print_list(struct cli_context *context, struct cli_inspect_list *list,
-                                const struct rt_buffer *buffer, enum cli_exit asked)
+static enum model_exit print_list(struct cli_context *context, struct cli_inspect_list *list,
+                                  const struct rt_buffer *buffer, enum model_exit asked)
 {
     (void)cli_inspect_list_end(list);
-    return asked == CLI_EXIT_OK ? cli_report_result(context, buffer) : asked;
+    return asked == MODEL_EXIT_OK ? cli_report_result(context, buffer) : asked;
 }
 
 static bool add_instances(struct cli_inspect_list *list, const struct model_response *response,
@@ -111,13 +111,13 @@ static bool add_instances(struct cli_inspect_list *list, const struct model_resp
     return page->more && page->n_instances > 0;
 }
 
-static enum cli_exit run_instances(struct cli_context *context, const char *const *arguments,
-                                   const void *config)
+static enum model_exit run_instances(struct cli_context *context, const char *const *arguments,
+                                     const void *config)
 {
     struct cli_client *client = cli_client_new(context);
     struct rt_buffer buffer = {.limit = RESULT_MAX};
     struct cli_inspect_list *list = cli_inspect_instances_begin(context->common.output, &buffer);
-    enum cli_exit result =
+    enum model_exit result =
         ask_pages(client, MODEL_CALL_LIST_INSTANCES, (struct rt_bytes){0}, add_instances, list);
 
     (void)arguments;
@@ -162,15 +162,15 @@ static bool add_keys(struct cli_inspect_list *list, const struct model_response 
     return page->more && page->n_keys > 0;
 }
 
-static enum cli_exit run_keys(struct cli_context *context, const char *const *arguments,
-                              const void *config)
+static enum model_exit run_keys(struct cli_context *context, const char *const *arguments,
+                                const void *config)
 {
     const struct keys_config *keys = config;
     struct rt_bytes prefix = rt_bytes_of_string(keys->prefix == NULL ? "" : keys->prefix);
     struct cli_client *client = cli_client_new(context);
     struct rt_buffer buffer = {.limit = RESULT_MAX};
     struct cli_inspect_list *list = cli_inspect_keys_begin(context->common.output, &buffer);
-    enum cli_exit result = ask_pages(client, MODEL_CALL_LIST_KEYS, prefix, add_keys, list);
+    enum model_exit result = ask_pages(client, MODEL_CALL_LIST_KEYS, prefix, add_keys, list);
 
     (void)arguments;
     result = print_list(context, list, &buffer, result);

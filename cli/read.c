@@ -13,7 +13,7 @@ struct no_config {
     char unused;
 };
 
-static enum cli_exit report_no_value(struct cli_context *context, const char *key)
+static enum model_exit report_no_value(struct cli_context *context, const char *key)
 {
     struct rt_error err = RT_ERROR_INIT;
 
@@ -21,11 +21,11 @@ static enum cli_exit report_no_value(struct cli_context *context, const char *ke
     return cli_report_error(context, &err);
 }
 
-static enum cli_exit print_value(struct cli_context *context, const char *key,
-                                 const struct model_execute_response *response)
+static enum model_exit print_value(struct cli_context *context, const char *key,
+                                   const struct model_execute_response *response)
 {
     struct rt_buffer buffer = {0};
-    enum cli_exit result;
+    enum model_exit result;
 
     if (!response->data.has_value)
         return report_no_value(context, key);
@@ -39,12 +39,12 @@ static enum cli_exit print_value(struct cli_context *context, const char *key,
     return result;
 }
 
-static enum cli_exit read_in_session(struct cli_context *context, struct cli_client *client,
-                                     const struct model_id *session_id,
-                                     const struct model_request_id *request_id, const char *key)
+static enum model_exit read_in_session(struct cli_context *context, struct cli_client *client,
+                                       const struct model_id *session_id,
+                                       const struct model_request_id *request_id, const char *key)
 {
     struct model_call *call = model_call_new(MODEL_CALL_EXECUTE);
-    enum cli_exit result;
+    enum model_exit result;
 
     call->request.execute.session_id = *session_id;
     call->request.execute.request_id = *request_id;
@@ -69,13 +69,13 @@ static void close_session(struct cli_client *client, const struct model_id *sess
     (void)model_call_free(call);
 }
 
-static enum cli_exit run_read(struct cli_context *context, const char *const *arguments,
-                              const void *config)
+static enum model_exit run_read(struct cli_context *context, const char *const *arguments,
+                                const void *config)
 {
     struct cli_client *client = cli_client_new(context);
     struct model_call *call = model_call_new(MODEL_CALL_OPEN_SESSION);
     struct model_request_id request_id = {.client = cli_client_new_id(client), .seq = 1};
-    enum cli_exit result;
+    enum model_exit result;
 
     (void)config;
     (void)snprintf(call->request.open_session.name, sizeof(call->request.open_session.name),

@@ -73,19 +73,20 @@ static void report_own(struct cli_context *context, const struct rt_error *err)
     report(context, &failure);
 }
 
-enum cli_exit cli_report_error(struct cli_context *context, const struct rt_error *err)
+enum model_exit cli_report_error(struct cli_context *context, const struct rt_error *err)
 {
     report_own(context, err);
-    return cli_exit_of(err->code, MODEL_REASON_NONE);
+    return model_exit_of(err->code, MODEL_REASON_NONE);
 }
 
-enum cli_exit cli_report_usage(struct cli_context *context, const struct rt_error *err)
+enum model_exit cli_report_usage(struct cli_context *context, const struct rt_error *err)
 {
     report_own(context, err);
-    return CLI_EXIT_USAGE;
+    return MODEL_EXIT_USAGE;
 }
 
-enum cli_exit cli_report_failure(struct cli_context *context, const struct model_response *response)
+enum model_exit cli_report_failure(struct cli_context *context,
+                                   const struct model_response *response)
 {
     enum model_reason reason = response->error.reason;
     struct failure failure = {
@@ -96,10 +97,10 @@ enum cli_exit cli_report_failure(struct cli_context *context, const struct model
     };
 
     report(context, &failure);
-    return cli_exit_of(response->code, reason);
+    return model_exit_of(response->code, reason);
 }
 
-enum cli_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer)
+enum model_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer)
 {
     struct rt_error err = RT_ERROR_INIT;
 
@@ -107,10 +108,10 @@ enum cli_exit cli_report_result(struct cli_context *context, const struct rt_buf
         return cli_report_error(context, &err);
     if (fwrite(buffer->data, 1, buffer->size, context->out) == buffer->size &&
         fflush(context->out) == 0)
-        return CLI_EXIT_OK;
+        return MODEL_EXIT_OK;
     (void)rt_fail_errno(&err, errno, "writing the result");
     /* Standard output is what failed. */
     context->common.output = CLI_OUTPUT_TEXT;
     report_own(context, &err);
-    return CLI_EXIT_FAILED;
+    return MODEL_EXIT_FAILED;
 }

@@ -9,23 +9,23 @@
 #define CLI_REPORT_H
 
 #include "cli/context.h"
-#include "cli/exit.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
+#include "runtime/model/exit.h"
 #include "runtime/model/message.h"
 
 /* Failed here, before anything had an effect elsewhere. */
-enum cli_exit cli_report_error(struct cli_context *context, const struct rt_error *err);
+enum model_exit cli_report_error(struct cli_context *context, const struct rt_error *err);
 
 /* The user's words are wrong: exit code 2, whatever err->code is. */
-enum cli_exit cli_report_usage(struct cli_context *context, const struct rt_error *err);
+enum model_exit cli_report_usage(struct cli_context *context, const struct rt_error *err);
 
 /* What a service answered; response->code is not RT_OK. */
-enum cli_exit cli_report_failure(struct cli_context *context,
-                                 const struct model_response *response);
+enum model_exit cli_report_failure(struct cli_context *context,
+                                   const struct model_response *response);
 
 /* Writes the buffer's content to stdout and flushes it. OK, or what was reported because the buffer
  * had failed or stdout takes no more. */
-enum cli_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer);
+enum model_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer);
 
 #endif

@@ -37,7 +37,7 @@ static const struct rt_option common_options[] = {
      .help = "Give up after this long.",
      .initial = "5s",
      .min = 1,
-     .max = 3600 * 1000,
+     .max = 3600000,
      .offset = offsetof(struct cli_common, timeout_ms)},
 };
 
@@ -63,10 +63,10 @@ static void append_list(struct rt_buffer *buffer)
     rt_buffer_append_string(buffer, "\n`redistinto VERB --help` tells more.\n");
 }
 
-static enum cli_exit print_list(struct cli_context *context, FILE *stream)
+static enum model_exit print_list(struct cli_context *context, FILE *stream)
 {
     struct rt_buffer buffer = {0};
-    enum cli_exit result = CLI_EXIT_OK;
+    enum model_exit result = MODEL_EXIT_OK;
 
     append_list(&buffer);
     if (stream == context->out)
@@ -97,7 +97,7 @@ static bool asks_for_json(char **argv, char *const *environment)
     return false;
 }
 
-static enum cli_exit refuse(struct cli_context *context, char **argv, const struct rt_error *err)
+static enum model_exit refuse(struct cli_context *context, char **argv, const struct rt_error *err)
 {
     bool is_json = asks_for_json(argv, context->environment);
 
@@ -143,8 +143,8 @@ static enum rt_code check_arguments(const struct cli_verb *verb, const struct rt
     return RT_OK;
 }
 
-static enum cli_exit run_verb(struct cli_context *context, const struct cli_verb *verb, int argc,
-                              char **argv)
+static enum model_exit run_verb(struct cli_context *context, const struct cli_verb *verb, int argc,
+                                char **argv)
 {
     RT_CLEANUP(rt_freep) void *config = rt_xalloc(verb->config_size);
     RT_CLEANUP(rt_freep) char *program = rt_xasprintf("redistinto %s", verb->name);
@@ -165,7 +165,7 @@ static enum cli_exit run_verb(struct cli_context *context, const struct cli_verb
     struct rt_error err = RT_ERROR_INIT;
     struct rt_options *options = NULL;
     enum rt_option_action action;
-    enum cli_exit result = CLI_EXIT_OK;
+    enum model_exit result = MODEL_EXIT_OK;
 
     context->verb = verb->name;
     if (rt_option_parse(&setup, argc, argv, &action, &options, &err) != RT_OK)
@@ -181,7 +181,7 @@ static enum cli_exit run_verb(struct cli_context *context, const struct cli_verb
 }
 
 /* Options only: what is left to do is to say something about the command itself. */
-static enum cli_exit run_without_verb(struct cli_context *context, int argc, char **argv)
+static enum model_exit run_without_verb(struct cli_context *context, int argc, char **argv)
 {
     struct rt_option_table table = {common_options, RT_ARRAY_SIZE(common_options),
                                     &context->common};
@@ -204,27 +204,28 @@ static enum cli_exit run_without_verb(struct cli_context *context, int argc, cha
         return refuse(context, argv, &err);
     (void)rt_option_free(options);
     if (action == RT_OPTION_EXIT_OK)
-        return CLI_EXIT_OK;
+        return MODEL_EXIT_OK;
     (void)rt_fail(&err, RT_INVALID_ARGUMENT, "a verb is missing (see --help)");
     return refuse(context, argv, &err);
 }
 
-static enum cli_exit print_help(struct cli_context *context)
+static enum model_exit print_help(struct cli_context *context)
 {
     char program[] = "redistinto";
     char option[] = "--help";
     char *words[] = {program, option, NULL};
-    enum cli_exit result = run_without_verb(context, 2, words);
+    enum model_exit result = run_without_verb(context, 2, words);
 
-    if (result == CLI_EXIT_OK)
+    if (result == MODEL_EXIT_OK)
         result = print_list(context, context->out);
     return result;
 }
 
-static enum cli_exit refuse_unknown_verb(struct cli_context *context, char **argv, const char *name)
+static enum model_exit refuse_unknown_verb(struct cli_context *context, char **argv,
+                                           const char *name)
 {
     struct rt_error err = RT_ERROR_INIT;
-    enum cli_exit result;
+    enum model_exit result;
 
     (void)rt_fail(&err, RT_INVALID_ARGUMENT, "unknown verb '%s'", name);
     result = refuse(context, argv, &err);
@@ -232,7 +233,7 @@ static enum cli_exit refuse_unknown_verb(struct cli_context *context, char **arg
     return result;
 }
 
-enum cli_exit cli_verb_run(struct cli_context *context, int argc, char **argv)
+enum model_exit cli_verb_run(struct cli_context *context, int argc, char **argv)
 {
     struct found found = find_verb(argc, argv);
     const struct cli_verb *verb;

@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 #include "cli/context.h"
-#include "cli/exit.h"
 #include "runtime/base/option.h"
+#include "runtime/model/exit.h"
 
 /* `arguments` are the words after the verb, exactly as many as the table says; `config` is of the
  * verb's own type. Has reported whatever went wrong. */
-typedef enum cli_exit (*cli_verb_fn)(struct cli_context *context, const char *const *arguments,
-                                     const void *config);
+typedef enum model_exit (*cli_verb_fn)(struct cli_context *context, const char *const *arguments,
+                                       const void *config);
 
 struct cli_verb {
     const char *name;
@@ -37,6 +37,6 @@ const struct cli_verb *cli_verb_find(const char *name);
 
 /* The whole command: finds the verb, reads the options before and after it, runs it. argv ends with
  * NULL; its order may be changed. Call before threads start. */
-enum cli_exit cli_verb_run(struct cli_context *context, int argc, char **argv);
+enum model_exit cli_verb_run(struct cli_context *context, int argc, char **argv);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Exit codes: every code of the currency has its own, and an unknown outcome beats its code.
  */
-#include "cli/exit.h"
+#include "runtime/model/exit.h"
 
 #include "tests/support/check.h"
 
@@ -35,7 +35,7 @@ Test(exit, every_code)
     cr_assert_eq(RT_ARRAY_SIZE(rows), RT_UNAUTHENTICATED + 1);
     for (size_t i = 0; i < RT_ARRAY_SIZE(rows); i++) {
         cr_assert_eq(rows[i].code, i);
-        cr_assert_eq(cli_exit_of(rows[i].code, MODEL_REASON_NONE), rows[i].expected, "%s",
+        cr_assert_eq(model_exit_of(rows[i].code, MODEL_REASON_NONE), rows[i].expected, "%s",
                      rt_code_name(rows[i].code));
     }
 }
@@ -44,11 +44,11 @@ Test(exit, reasons_follow_their_code)
 {
     for (int reason = 0; reason < MODEL_N_REASONS; reason++) {
         enum rt_code code = model_reason_code((enum model_reason)reason);
-        int expected = (int)cli_exit_of(code, MODEL_REASON_NONE);
+        int expected = (int)model_exit_of(code, MODEL_REASON_NONE);
 
         if (reason == MODEL_REASON_OUTCOME_UNKNOWN)
             expected = 8;
-        cr_assert_eq(cli_exit_of(code, (enum model_reason)reason), expected, "%s",
+        cr_assert_eq(model_exit_of(code, (enum model_reason)reason), expected, "%s",
                      model_reason_name((enum model_reason)reason));
     }
 }

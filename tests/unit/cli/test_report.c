@@ -21,7 +21,7 @@ Test(report, failure_as_text)
     streams_open(&streams);
     streams.context.verb = "status";
     fail_not_locked(&response);
-    cr_assert_eq(cli_report_failure(&streams.context, &response), CLI_EXIT_PRECONDITION);
+    cr_assert_eq(cli_report_failure(&streams.context, &response), MODEL_EXIT_PRECONDITION);
     streams_flush(&streams);
     cr_assert_str_eq(streams.err,
                      "redistinto: status: key 'a' is free (FAILED_PRECONDITION KEY_NOT_LOCKED)\n");
@@ -37,7 +37,7 @@ Test(report, failure_as_json)
     streams_open(&streams);
     streams.context.common.output = CLI_OUTPUT_JSON;
     fail_not_locked(&response);
-    cr_assert_eq(cli_report_failure(&streams.context, &response), CLI_EXIT_PRECONDITION);
+    cr_assert_eq(cli_report_failure(&streams.context, &response), MODEL_EXIT_PRECONDITION);
     streams_flush(&streams);
     cr_assert_str_eq(streams.out,
                      "{\"error\":{\"code\":\"FAILED_PRECONDITION\",\"reason\":\"KEY_NOT_LOCKED\","
@@ -52,9 +52,9 @@ Test(report, failure_without_reason)
     struct model_response response = {.code = RT_UNAVAILABLE, .error.message = "no\033[1m route"};
 
     streams_open(&streams);
-    cr_assert_eq(cli_report_failure(&streams.context, &response), CLI_EXIT_UNAVAILABLE);
+    cr_assert_eq(cli_report_failure(&streams.context, &response), MODEL_EXIT_UNAVAILABLE);
     streams.context.common.output = CLI_OUTPUT_JSON;
-    cr_assert_eq(cli_report_failure(&streams.context, &response), CLI_EXIT_UNAVAILABLE);
+    cr_assert_eq(cli_report_failure(&streams.context, &response), MODEL_EXIT_UNAVAILABLE);
     streams_flush(&streams);
     cr_assert_str_eq(streams.err, "redistinto: no\\x1b[1m route (UNAVAILABLE)\n");
     cr_assert_str_eq(streams.out, "{\"error\":{\"code\":\"UNAVAILABLE\",\"reason\":null,"
@@ -70,8 +70,8 @@ Test(report, own_error)
     streams_open(&streams);
     streams.context.verb = "dev";
     (void)rt_fail_reason(&err, RT_NOT_FOUND, "DIR", "gone");
-    cr_assert_eq(cli_report_error(&streams.context, &err), CLI_EXIT_NOT_FOUND);
-    cr_assert_eq(cli_report_usage(&streams.context, &err), CLI_EXIT_USAGE);
+    cr_assert_eq(cli_report_error(&streams.context, &err), MODEL_EXIT_NOT_FOUND);
+    cr_assert_eq(cli_report_usage(&streams.context, &err), MODEL_EXIT_USAGE);
     streams_flush(&streams);
     cr_assert_str_eq(streams.err, "redistinto: dev: gone (NOT_FOUND DIR)\n"
                                   "redistinto: dev: gone (NOT_FOUND DIR)\n");
@@ -85,7 +85,7 @@ Test(report, result)
 
     streams_open(&streams);
     rt_buffer_append(&buffer, RT_BYTES_LITERAL("a\0b"));
-    cr_assert_eq(cli_report_result(&streams.context, &buffer), CLI_EXIT_OK);
+    cr_assert_eq(cli_report_result(&streams.context, &buffer), MODEL_EXIT_OK);
     streams_flush(&streams);
     cr_assert_eq(streams.n_out, 3);
     cr_assert_eq(memcmp(streams.out, "a\0b", 3), 0);
@@ -100,7 +100,7 @@ Test(report, result_too_large)
 
     streams_open(&streams);
     rt_buffer_append_string(&buffer, "ab");
-    cr_assert_eq(cli_report_result(&streams.context, &buffer), CLI_EXIT_EXHAUSTED);
+    cr_assert_eq(cli_report_result(&streams.context, &buffer), MODEL_EXIT_EXHAUSTED);
     streams_flush(&streams);
     cr_assert_neq(streams.n_err, 0);
     rt_buffer_deinit(&buffer);
@@ -119,7 +119,7 @@ Test(report, result_that_cannot_be_written)
     cr_assert_not_null(streams.context.out);
     streams.context.common.output = CLI_OUTPUT_JSON;
     rt_buffer_append_string(&buffer, "x");
-    cr_assert_eq(cli_report_result(&streams.context, &buffer), CLI_EXIT_FAILED);
+    cr_assert_eq(cli_report_result(&streams.context, &buffer), MODEL_EXIT_FAILED);
     streams_flush(&streams);
     cr_assert_not_null(strstr(streams.err, "writing the result: No space left"));
     (void)fclose(streams.context.out);

@@ -13,12 +13,12 @@ enum {
 };
 
 /* Splits at blanks and runs `redistinto WORDS`. */
-static enum cli_exit run(struct streams *streams, const char *words)
+static enum model_exit run(struct streams *streams, const char *words)
 {
     char text[256];
     char *argv[WORDS_MAX + 2] = {text};
     int argc = 0;
-    enum cli_exit result;
+    enum model_exit result;
 
     (void)snprintf(text, sizeof(text), "redistinto %s", words);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
@@ -29,7 +29,7 @@ static enum cli_exit run(struct streams *streams, const char *words)
     return result;
 }
 
-static void expect(const char *words, enum cli_exit expected, const char *out, const char *err)
+static void expect(const char *words, enum model_exit expected, const char *out, const char *err)
 {
     struct streams streams;
 
@@ -60,13 +60,13 @@ Test(verb, table_is_complete)
 
 Test(verb, list_and_help)
 {
-    expect("", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
-    expect("--help", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
-    expect("-h -o json", CLI_EXIT_OK, "\nVerbs:\n  dev ", "");
-    expect("--version", CLI_EXIT_OK, "redistinto 1.2.3\n", "");
-    expect("-V", CLI_EXIT_OK, "redistinto 1.2.3\n", "");
-    expect("dev --version", CLI_EXIT_OK, "redistinto dev 1.2.3\n", "");
-    expect("--print-config", CLI_EXIT_OK, "timeout = 5s", "");
+    expect("", MODEL_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("--help", MODEL_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("-h -o json", MODEL_EXIT_OK, "\nVerbs:\n  dev ", "");
+    expect("--version", MODEL_EXIT_OK, "redistinto 1.2.3\n", "");
+    expect("-V", MODEL_EXIT_OK, "redistinto 1.2.3\n", "");
+    expect("dev --version", MODEL_EXIT_OK, "redistinto dev 1.2.3\n", "");
+    expect("--print-config", MODEL_EXIT_OK, "timeout = 5s", "");
 }
 
 Test(verb, help_of_every_verb)
@@ -79,30 +79,30 @@ Test(verb, help_of_every_verb)
         (void)snprintf(usage, sizeof(usage), "Usage: redistinto %s [OPTION...]%s%s\n",
                        cli_verbs[i]->name, *cli_verbs[i]->arguments == '\0' ? "" : " ",
                        cli_verbs[i]->arguments);
-        expect(words, CLI_EXIT_OK, usage, "");
+        expect(words, MODEL_EXIT_OK, usage, "");
     }
 }
 
 Test(verb, unknown_verb_comes_with_the_list)
 {
-    expect("devel", CLI_EXIT_USAGE, "", "unknown verb 'devel' (INVALID_ARGUMENT)\n\nVerbs:\n");
-    expect("-o json devel", CLI_EXIT_USAGE, "\"message\":\"unknown verb 'devel'\"", "\nVerbs:\n");
-    expect("devel --output json", CLI_EXIT_USAGE, "{\"error\":{", "\nVerbs:\n");
+    expect("devel", MODEL_EXIT_USAGE, "", "unknown verb 'devel' (INVALID_ARGUMENT)\n\nVerbs:\n");
+    expect("-o json devel", MODEL_EXIT_USAGE, "\"message\":\"unknown verb 'devel'\"", "\nVerbs:\n");
+    expect("devel --output json", MODEL_EXIT_USAGE, "{\"error\":{", "\nVerbs:\n");
 }
 
 Test(verb, verb_is_missing)
 {
-    expect("-o text", CLI_EXIT_USAGE, "", "redistinto: a verb is missing");
-    expect("-ojson --timeout 1s", CLI_EXIT_USAGE, "a verb is missing", "");
+    expect("-o text", MODEL_EXIT_USAGE, "", "redistinto: a verb is missing");
+    expect("-ojson --timeout 1s", MODEL_EXIT_USAGE, "a verb is missing", "");
 }
 
 Test(verb, options_on_both_sides)
 {
-    expect("--timeout 7s dev --print-config -o json --entries 5", CLI_EXIT_OK,
+    expect("--timeout 7s dev --print-config -o json --entries 5", MODEL_EXIT_OK,
            "timeout = 7s ; flag\n", "");
-    expect("dev --print-config --timeout 7s", CLI_EXIT_OK, "timeout = 7s ; flag\n", "");
-    expect("--coordinator=c:1 dev --print-config", CLI_EXIT_OK, "coordinator = c:1 ; flag\n", "");
-    expect("--print-config dev --entries 5", CLI_EXIT_OK, "entries = 5 ; flag\n", "");
+    expect("dev --print-config --timeout 7s", MODEL_EXIT_OK, "timeout = 7s ; flag\n", "");
+    expect("--coordinator=c:1 dev --print-config", MODEL_EXIT_OK, "coordinator = c:1 ; flag\n", "");
+    expect("--print-config dev --entries 5", MODEL_EXIT_OK, "entries = 5 ; flag\n", "");
 }
 
 Test(verb, environment)
@@ -114,34 +114,34 @@ Test(verb, environment)
 
     streams_open(&streams);
     streams.context.environment = environment;
-    cr_assert_eq(run(&streams, "dev --print-config"), CLI_EXIT_OK);
+    cr_assert_eq(run(&streams, "dev --print-config"), MODEL_EXIT_OK);
     cr_assert_not_null(strstr(streams.out, "coordinator = c:7 ; env\n"));
     streams_close(&streams);
 
     streams_open(&streams);
     streams.context.environment = environment;
-    cr_assert_eq(run(&streams, "devel"), CLI_EXIT_USAGE);
+    cr_assert_eq(run(&streams, "devel"), MODEL_EXIT_USAGE);
     cr_assert_eq(strncmp(streams.out, "{\"error\":", 9), 0);
     streams_close(&streams);
 }
 
 Test(verb, refusals_name_what_is_valid)
 {
-    expect("dev --instances 0", CLI_EXIT_USAGE, "", "redistinto: dev: option '--instances': '0'");
-    expect("dev --instances 60 --print-config", CLI_EXIT_OK, "instances = 60 ; flag", "");
-    expect("dev --instances 61", CLI_EXIT_USAGE, "", "(1..60)");
-    expect("dev --base-port 65465 --print-config", CLI_EXIT_OK, "base-port = 65465 ; flag", "");
-    expect("dev --base-port 65466", CLI_EXIT_USAGE, "", "(0..65465)");
-    expect("dev --entry-size 1MiB --print-config", CLI_EXIT_OK, "entry-size = 1MiB ; flag", "");
-    expect("dev --entry-size 1048577", CLI_EXIT_USAGE, "", "1MiB");
-    expect("dev --distribution nearest", CLI_EXIT_USAGE, "", "equitable-load");
-    expect("dev --profile modern", CLI_EXIT_USAGE, "", "classic");
-    expect("dev --lease 999ms", CLI_EXIT_USAGE, "", "1s..1h");
-    expect("dev -o json --lease 999ms", CLI_EXIT_USAGE, "\"code\":\"INVALID_ARGUMENT\"", "");
-    expect("dev -o yaml", CLI_EXIT_USAGE, "", "json");
-    expect("dev --bogus", CLI_EXIT_USAGE, "", "--bogus");
-    expect("--bogus dev", CLI_EXIT_USAGE, "", "--bogus");
-    expect("status", CLI_EXIT_USAGE, "", "KEY is missing");
-    expect("status a b -o json", CLI_EXIT_USAGE, "unexpected argument 'b'", "");
-    expect("dev one", CLI_EXIT_USAGE, "", "unexpected argument 'one'");
+    expect("dev --instances 0", MODEL_EXIT_USAGE, "", "redistinto: dev: option '--instances': '0'");
+    expect("dev --instances 60 --print-config", MODEL_EXIT_OK, "instances = 60 ; flag", "");
+    expect("dev --instances 61", MODEL_EXIT_USAGE, "", "(1..60)");
+    expect("dev --base-port 65465 --print-config", MODEL_EXIT_OK, "base-port = 65465 ; flag", "");
+    expect("dev --base-port 65466", MODEL_EXIT_USAGE, "", "(0..65465)");
+    expect("dev --entry-size 1MiB --print-config", MODEL_EXIT_OK, "entry-size = 1MiB ; flag", "");
+    expect("dev --entry-size 1048577", MODEL_EXIT_USAGE, "", "1MiB");
+    expect("dev --distribution nearest", MODEL_EXIT_USAGE, "", "equitable-load");
+    expect("dev --profile modern", MODEL_EXIT_USAGE, "", "classic");
+    expect("dev --lease 999ms", MODEL_EXIT_USAGE, "", "1s..1h");
+    expect("dev -o json --lease 999ms", MODEL_EXIT_USAGE, "\"code\":\"INVALID_ARGUMENT\"", "");
+    expect("dev -o yaml", MODEL_EXIT_USAGE, "", "json");
+    expect("dev --bogus", MODEL_EXIT_USAGE, "", "--bogus");
+    expect("--bogus dev", MODEL_EXIT_USAGE, "", "--bogus");
+    expect("status", MODEL_EXIT_USAGE, "", "KEY is missing");
+    expect("status a b -o json", MODEL_EXIT_USAGE, "unexpected argument 'b'", "");
+    expect("dev one", MODEL_EXIT_USAGE, "", "unexpected argument 'one'");
 }
