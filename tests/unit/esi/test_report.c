@@ -227,7 +227,7 @@ static void expect_summary(const struct esi_summary *summary, const char *expect
     json = json_loads(rt_buffer_string(&buffer), JSON_REJECT_DUPLICATES, NULL);
     cr_assert_str_eq(string_of(json, "result"), esi_script_state_name(summary->state));
     cr_assert_str_eq(string_of(json, "code"), rt_code_name(summary->code));
-    cr_assert_eq(number_of(json, "ok"), summary->n_ok);
+    cr_assert_eq(number_of(json, "ok"), (json_int_t)summary->n_ok);
     json_decref(json);
     rt_buffer_deinit(&buffer);
 }
