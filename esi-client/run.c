@@ -132,7 +132,7 @@ static void report_end(struct run *run, struct job *job)
     struct rt_buffer line = {0};
 
     if (run->options->format == ESI_FORMAT_TEXT) {
-        esi_report_summary(job->script->name, esi_runner_summary(job->runner), &line);
+        esi_report_summary_text(job->script->name, esi_runner_summary(job->runner), &line);
         print(run, &line);
     }
     rt_buffer_deinit(&line);
@@ -307,17 +307,14 @@ static void on_signal(int signum, void *ctx)
 
 static int exit_code_of(const struct run *run)
 {
-    int exit_code = MODEL_EXIT_OK;
+    enum model_exit worst = MODEL_EXIT_OK;
 
     if (run->is_interrupted)
         return MODEL_EXIT_INTERRUPTED;
-    for (size_t i = 0; i < run->n_jobs; i++) {
-        int job_exit = (int)esi_report_exit(esi_runner_summary(run->jobs[i].runner));
-
-        if (job_exit > exit_code)
-            exit_code = job_exit;
-    }
-    return exit_code;
+    for (size_t i = 0; i < run->n_jobs; i++)
+        worst = esi_report_exit_worse(worst,
+                                      esi_report_exit(esi_runner_summary(run->jobs[i].runner)));
+    return (int)worst;
 }
 
 static int run_scripts(struct run *run)

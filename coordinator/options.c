@@ -1,0 +1,196 @@
+/*
+ * The coordinator's option table and what a profile implies. Runs in main() before threads start.
+ */
+#include "coordinator/options.h"
+
+enum profile {
+    PROFILE_DEFAULT,
+    PROFILE_CLASSIC,
+};
+
+struct config {
+    const char *listen;
+    enum profile profile;
+    int distribution;
+    uint64_t key_max;
+    enum model_locking locking;
+    enum coord_owner_down owner_down;
+    uint64_t lease_ms;
+    uint64_t session_lease_ms;
+    uint64_t wake_hold_ms;
+};
+
+static const char *const profiles[] = {
+    [PROFILE_DEFAULT] = "default",
+    [PROFILE_CLASSIC] = "classic",
+    NULL,
+};
+static const char *const distributions[] = {"equitable-load", NULL};
+static const char *const lockings[] = {
+    [MODEL_LOCKING_OPTIONAL] = "optional",
+    [MODEL_LOCKING_REQUIRED] = "required",
+    [MODEL_LOCKING_NONE] = "none",
+    NULL,
+};
+static const char *const owner_downs[] = {
+    [COORD_OWNER_DOWN_FORGET] = "forget",
+    [COORD_OWNER_DOWN_KEEP] = "keep",
+    NULL,
+};
+
+static const struct rt_option options[] = {
+    {
+        .name = "listen",
+        .type = RT_OPTION_STRING,
+        .initial = "127.0.0.1:7400",
+        .argument = "ADDR",
+        .help = "host:port (port 0 chooses a free one) or unix:/path.",
+        .offset = offsetof(struct config, listen),
+    },
+    {
+        .name = "profile",
+        .type = RT_OPTION_ENUM,
+        .names = profiles,
+        .initial = "default",
+        .help = "What the options of the group \"Rules\" are unless given: classic = the course's "
+                "rules to the letter (key-max 40, locking required, on-owner-down forget).",
+        .offset = offsetof(struct config, profile),
+    },
+    {
+        .name = "distribution",
+        .type = RT_OPTION_ENUM,
+        .group = "Rules",
+        .names = distributions,
+        .initial = "equitable-load",
+        .help = "How an instance is chosen at the first SET of a key.",
+        .offset = offsetof(struct config, distribution),
+    },
+    {
+        .name = "key-max",
+        .type = RT_OPTION_U64,
+        .group = "Rules",
+        .initial = "255",
+        .min = 1,
+        .max = MODEL_KEY_MAX,
+        .argument = "BYTES",
+        .help = "Longest key.",
+        .offset = offsetof(struct config, key_max),
+    },
+    {
+        .name = "locking",
+        .type = RT_OPTION_ENUM,
+        .group = "Rules",
+        .names = lockings,
+        .initial = "optional",
+        .help = "When a write needs the key's lock: only while the key is locked, always, never.",
+        .offset = offsetof(struct config, locking),
+    },
+    {
+        .name = "on-owner-down",
+        .type = RT_OPTION_ENUM,
+        .group = "Rules",
+        .names = owner_downs,
+        .initial = "keep",
+        .help = "Access to a key whose instance is dead or left: forget the key, or keep it for "
+                "that instance while it may be stored there.",
+        .offset = offsetof(struct config, owner_down),
+    },
+    {
+        .name = "lease",
+        .type = RT_OPTION_DURATION,
+        .group = "Leases",
+        .initial = "10s",
+        .min = MODEL_LEASE_MS_MIN,
+        .max = MODEL_LEASE_MS_MAX,
+        .help = "Membership lease of instances.",
+        .offset = offsetof(struct config, lease_ms),
+    },
+    {
+        .name = "session-lease",
+        .type = RT_OPTION_DURATION,
+        .group = "Leases",
+        .initial = "10s",
+        .min = MODEL_LEASE_MS_MIN,
+        .max = MODEL_LEASE_MS_MAX,
+        .help = "Lease of sessions; locks of a silent session are freed after it.",
+        .offset = offsetof(struct config, session_lease_ms),
+    },
+    {
+        .name = "wake-hold",
+        .type = RT_OPTION_DURATION,
+        .group = "Leases",
+        .initial = "2s",
+        .min = 1,
+        .max = 600000,
+        .help = "How long a woken session keeps its turn before the next waiter is woken.",
+        .offset = offsetof(struct config, wake_hold_ms),
+    },
+};
+
+static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error *err)
+{
+    const struct config *config = ctx;
+
+    (void)err;
+    if (config->profile == PROFILE_CLASSIC) {
+        rt_option_set_default(parsed, "key-max", "40");
+        rt_option_set_default(parsed, "locking", "required");
+        rt_option_set_default(parsed, "on-owner-down", "forget");
+    }
+    return RT_OK;
+}
+
+static enum rt_code take(const struct config *config, struct coord_config *core,
+                         struct rt_error *err)
+{
+    enum rt_code code = model_lease_init(&core->member_lease, config->lease_ms, err);
+
+    if (code != RT_OK)
+        return rt_wrap(err, "--lease");
+    code = model_lease_init(&core->session_lease, config->session_lease_ms, err);
+    if (code != RT_OK)
+        return rt_wrap(err, "--session-lease");
+    core->key_max = (uint32_t)config->key_max;
+    core->locking = config->locking;
+    core->owner_down = config->owner_down;
+    core->wake_hold_us = config->wake_hold_ms * 1000;
+    return RT_OK;
+}
+
+enum rt_code coord_options_parse(int argc, char **argv, char *const *environment,
+                                 struct coord_config *ret_core,
+                                 struct host_service_config *ret_service,
+                                 enum rt_option_action *ret_action, struct rt_options **ret_options,
+                                 struct rt_error *err)
+{
+    struct config config;
+    const struct rt_option_table tables[] = {
+        {options, RT_ARRAY_SIZE(options), &config},
+        {host_service_options, HOST_SERVICE_N_OPTIONS, ret_service},
+    };
+    const struct rt_option_setup setup = {
+        .program = "redistinto-coordinator",
+        .version = REDISTINTO_VERSION,
+        .usage = "",
+        .description = "Places keys on instances and guarantees that one instance writes each key. "
+                       "Hands out ownership, locks and sessions.",
+        .tables = tables,
+        .n_tables = RT_ARRAY_SIZE(tables),
+        .environment = environment,
+        .adjust = adjust,
+        .adjust_ctx = &config,
+    };
+    enum rt_code code = rt_option_parse(&setup, argc, argv, ret_action, ret_options, err);
+
+    if (code != RT_OK || *ret_action == RT_OPTION_EXIT_OK)
+        return code;
+    ret_service->listen = config.listen;
+    if ((*ret_options)->n_positional > 0)
+        code = rt_fail(err, RT_INVALID_ARGUMENT, "unexpected word '%s'",
+                       (*ret_options)->positional[0]);
+    else
+        code = take(&config, ret_core, err);
+    if (code != RT_OK)
+        *ret_options = rt_option_free(*ret_options);
+    return code;
+}

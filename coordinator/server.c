@@ -1,0 +1,181 @@
+/*
+ * The coordinator's process: see server.h. The core is loaded from the store before anything is
+ * served; health turns to serving when the new term has committed.
+ */
+#include "coordinator/server.h"
+
+#include "redistinto/v1/admin.pb-c.h"
+#include "redistinto/v1/coordinator.pb-c.h"
+#include "redistinto/v1/registry.pb-c.h"
+#include "runtime/base/alloc.h"
+
+#define NAME "redistinto-coordinator"
+
+struct server {
+    struct host_service service;
+    struct coord_core *core; /* owned */
+    bool is_ready;           /* under the core's lock */
+    struct rt_error load_error;
+};
+
+/* ---- the face of the core ---- */
+
+static void core_submit(void *core, struct model_call *call)
+{
+    coord_core_submit(core, call);
+}
+
+static void core_cancel(void *core, struct model_call *call)
+{
+    coord_core_cancel(core, call);
+}
+
+static void core_call_done(void *core, struct model_call *call)
+{
+    coord_core_call_done(core, call);
+}
+
+static void core_txn_done(void *core, struct store_txn *txn)
+{
+    coord_core_txn_done(core, txn);
+}
+
+static void core_tick(void *core)
+{
+    coord_core_tick(core);
+}
+
+static uint64_t core_next_wakeup_us(const void *core)
+{
+    return coord_core_next_wakeup_us(core);
+}
+
+static struct model_effects *core_effects(void *core)
+{
+    return coord_core_effects(core);
+}
+
+static void core_start(void *core, void *argument)
+{
+    (void)argument;
+    coord_core_start(core);
+}
+
+static void core_drain(void *core, void *argument)
+{
+    (void)argument;
+    coord_core_drain(core);
+}
+
+static const struct host_core_ops core_ops = {
+    .submit = core_submit,
+    .cancel = core_cancel,
+    .call_done = core_call_done,
+    .txn_done = core_txn_done,
+    .tick = core_tick,
+    .next_wakeup_us = core_next_wakeup_us,
+    .effects = core_effects,
+};
+
+static void after_step(void *ctx)
+{
+    struct server *server = ctx;
+
+    if (server->is_ready || !coord_core_is_serving(server->core))
+        return;
+    server->is_ready = true;
+    host_service_ready(&server->service);
+}
+
+/* ---- start and stop ---- */
+
+static bool load_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+{
+    struct server *server = ctx;
+
+    return coord_core_load(server->core, key, value, &server->load_error) == RT_OK;
+}
+
+static bool refuse_corrupt(struct rt_bytes key, struct rt_bytes value, void *ctx)
+{
+    struct server *server = ctx;
+
+    (void)value;
+    (void)rt_fail(&server->load_error, RT_DATA_LOSS,
+                  "the checksum of row '%.*s' does not hold; restore the data directory from a "
+                  "backup",
+                  (int)key.size, (const char *)key.data);
+    return false;
+}
+
+static enum rt_code load(struct server *server, struct rt_error *err)
+{
+    enum rt_code code = store_range(server->service.store, (struct rt_bytes){0}, load_row,
+                                    refuse_corrupt, server, err);
+
+    if (code == RT_OK && server->load_error.code != RT_OK) {
+        *err = server->load_error;
+        code = err->code;
+    }
+    return code;
+}
+
+static enum rt_code serve(struct server *server, struct rt_error *err)
+{
+    enum rt_code code;
+
+    code =
+        host_service_serve(&server->service, &redistinto__v1__coordinator_service__descriptor, err);
+    if (code == RT_OK)
+        code = host_service_serve(&server->service, &redistinto__v1__registry_service__descriptor,
+                                  err);
+    if (code == RT_OK)
+        code =
+            host_service_serve(&server->service, &redistinto__v1__admin_service__descriptor, err);
+    return code;
+}
+
+static enum rt_code start(struct server *server, const struct coord_config *core,
+                          const struct host_service_config *config, struct rt_error *err)
+{
+    struct host_options options = {.ops = &core_ops, .after_step = after_step, .ctx = server};
+    enum rt_code code = host_service_open(&server->service, NAME, config, err);
+
+    if (code != RT_OK)
+        return code;
+    server->core = coord_core_new(core, rpc_runtime_env(server->service.runtime));
+    options.runtime = server->service.runtime;
+    options.core = server->core;
+    code = host_service_attach(&server->service, &options, err);
+    if (code == RT_OK)
+        code = load(server, err);
+    if (code == RT_OK)
+        code = serve(server, err);
+    if (code == RT_OK)
+        host_step(server->service.host, core_start, NULL);
+    return code;
+}
+
+static void on_stop(void *ctx)
+{
+    struct server *server = ctx;
+
+    host_step(server->service.host, core_drain, NULL);
+    host_service_finish(&server->service);
+}
+
+int coord_server_run(const struct coord_config *core, const struct host_service_config *service)
+{
+    struct server *server = rt_xalloc(sizeof(*server));
+    struct rt_error err = RT_ERROR_INIT;
+    int exit_code;
+
+    if (start(server, core, service, &err) == RT_OK)
+        exit_code = host_service_run(&server->service, on_stop, server);
+    else
+        exit_code = host_service_fail(NAME, &err);
+    host_service_close(&server->service);
+    server->core = coord_core_free(server->core);
+    (void)rt_free(server);
+    return exit_code;
+}

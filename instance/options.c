@@ -1,0 +1,120 @@
+/*
+ * The instance's option table. Runs in main() before threads start.
+ */
+#include "instance/options.h"
+
+#include "runtime/model/ids.h"
+
+static const struct rt_option options[] = {
+    {
+        .name = "name",
+        .type = RT_OPTION_STRING,
+        .is_required = true,
+        .help = "Name of this instance, unique in the cluster: 1 to 63 of A-Z a-z 0-9 . _ -",
+        .argument = "NAME",
+        .offset = offsetof(struct inst_options, name),
+    },
+    {
+        .name = "listen",
+        .type = RT_OPTION_STRING,
+        .initial = "127.0.0.1:7410",
+        .argument = "ADDR",
+        .help = "host:port (port 0 chooses a free one) or unix:/path.",
+        .offset = offsetof(struct inst_options, listen),
+    },
+    {
+        .name = "advertise",
+        .type = RT_OPTION_STRING,
+        .argument = "ADDR",
+        .help =
+            "Where coordinator and clients reach this instance; the bound address unless given.",
+        .offset = offsetof(struct inst_options, advertise),
+    },
+    {
+        .name = "coordinator",
+        .type = RT_OPTION_STRING,
+        .initial = "127.0.0.1:7400",
+        .argument = "ADDR",
+        .help = "Address of the coordinator.",
+        .offset = offsetof(struct inst_options, coordinator),
+    },
+    {
+        .name = "entries",
+        .type = RT_OPTION_U64,
+        .group = "Memory",
+        .initial = "65536",
+        .min = 1,
+        .max = UINT32_MAX,
+        .help = "Number of entries; a value takes as many as it needs, next to each other.",
+        .offset = offsetof(struct inst_options, entries),
+    },
+    {
+        .name = "entry-size",
+        .type = RT_OPTION_SIZE,
+        .group = "Memory",
+        .initial = "128",
+        .min = 1,
+        .max = MODEL_VALUE_MAX,
+        .help = "Bytes of one entry.",
+        .offset = offsetof(struct inst_options, entry_size),
+    },
+};
+
+static enum rt_code check_address(const char *what, const char *address, struct rt_error *err)
+{
+    if (strlen(address) < 1 || strlen(address) > MODEL_ADDRESS_MAX)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "--%s must have 1 to %d bytes", what,
+                       MODEL_ADDRESS_MAX);
+    return RT_OK;
+}
+
+static enum rt_code check(const struct inst_options *parsed, struct rt_error *err)
+{
+    enum rt_code code = model_name_check("--name", rt_bytes_of_string(parsed->name), err);
+
+    if (code == RT_OK)
+        code = check_address("coordinator", parsed->coordinator, err);
+    if (code == RT_OK && parsed->advertise)
+        code = check_address("advertise", parsed->advertise, err);
+    if (code == RT_OK && !parsed->advertise &&
+        (strncmp(parsed->listen, "0.0.0.0:", 8) == 0 || strncmp(parsed->listen, "[::]:", 5) == 0))
+        code = rt_fail(err, RT_INVALID_ARGUMENT,
+                       "--listen %s binds every interface: say with --advertise where others reach "
+                       "this instance",
+                       parsed->listen);
+    return code;
+}
+
+enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,
+                                struct inst_options *ret_options,
+                                struct host_service_config *ret_service,
+                                enum rt_option_action *ret_action, struct rt_options **ret_parsed,
+                                struct rt_error *err)
+{
+    const struct rt_option_table tables[] = {
+        {options, RT_ARRAY_SIZE(options), ret_options},
+        {host_service_options, HOST_SERVICE_N_OPTIONS, ret_service},
+    };
+    const struct rt_option_setup setup = {
+        .program = "redistinto-instance",
+        .version = REDISTINTO_VERSION,
+        .usage = "",
+        .description = "Stores values and confirms before each write that it owns the key.",
+        .tables = tables,
+        .n_tables = RT_ARRAY_SIZE(tables),
+        .environment = environment,
+    };
+    enum rt_code code = rt_option_parse(&setup, argc, argv, ret_action, ret_parsed, err);
+
+    if (code != RT_OK || *ret_action == RT_OPTION_EXIT_OK)
+        return code;
+    ret_service->listen = ret_options->listen;
+    if ((*ret_parsed)->n_positional > 0)
+        code =
+            rt_fail(err, RT_INVALID_ARGUMENT, "unexpected word '%s'", (*ret_parsed)->positional[0]);
+    else
+        code = check(ret_options, err);
+    if (code != RT_OK)
+        *ret_parsed = rt_option_free(*ret_parsed);
+    return code;
+}

@@ -1,0 +1,26 @@
+/*
+ * The instance's command line.
+ */
+#ifndef INST_OPTIONS_H
+#define INST_OPTIONS_H
+
+#include "runtime/host/service.h"
+
+struct inst_options {
+    const char *name;
+    const char *listen;
+    const char *advertise; /* NULL = as bound */
+    const char *coordinator;
+    uint64_t entries;
+    uint64_t entry_size; /* bytes */
+};
+
+/* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings in the
+ * structures live as long as *ret_parsed. */
+RT_MUST_USE enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,
+                                            struct inst_options *ret_options,
+                                            struct host_service_config *ret_service,
+                                            enum rt_option_action *ret_action,
+                                            struct rt_options **ret_parsed, struct rt_error *err);
+
+#endif
