@@ -40,8 +40,7 @@ struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
     return rt_free(op);
 }
 
-/* ---- building ----------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 static struct rt_bytes name_of(enum inst_record_kind kind, const struct inst_row *row,
                                struct inst_record_key *key)
@@ -187,8 +186,7 @@ void inst_commit_prune(struct inst_core *core, uint64_t now_us)
     inst_op_submit(core, op);
 }
 
-/* ---- completion --------------------------------------------------------------------------------
- */
+/* ---- completion ---- */
 
 void inst_value_release(struct inst_core *core, struct inst_row *row)
 {

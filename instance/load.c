@@ -85,41 +85,52 @@ enum rt_code inst_core_load(struct inst_core *core, struct rt_bytes key, struct 
                             struct rt_error *err)
 {
     struct inst_record_name name = inst_record_parse_name(key);
-    struct inst_row *row = NULL;
+    struct inst_row *row;
 
     rt_assert(core->membership.state == INST_MEMBERSHIP_NEW);
-    if (name.key.size > 0 && !(row = inst_rows_get(&core->rows, name.key)))
+    if (name.kind == INST_RECORD_META)
+        return load_meta(core, value, err);
+    if (name.kind == INST_RECORD_FOREIGN)
+        return rt_fail(err, RT_DATA_LOSS, "the store holds a row of nobody's");
+    row = inst_rows_get(&core->rows, name.key);
+    if (!row)
         return no_memory(err);
     switch (name.kind) {
-    case INST_RECORD_META:
-        return load_meta(core, value, err);
     case INST_RECORD_ROW:
         return load_row(row, value, err);
     case INST_RECORD_VALUE:
         return load_value(core, row, value, err);
     case INST_RECORD_DEDUP:
         return load_dedup(core, row, &name.request_id, value, err);
+    case INST_RECORD_META:
     case INST_RECORD_FOREIGN:
         break;
     }
-    return rt_fail(err, RT_DATA_LOSS, "the store holds a row of nobody's");
+    return RT_OK;
+}
+
+static bool note_corrupt(struct inst_core *core, const struct inst_record_name *name)
+{
+    struct inst_dedup_result unknown = {.unknown = true};
+    struct inst_row *row = inst_rows_get(&core->rows, name->key);
+
+    if (!row)
+        return false;
+    if (name->kind == INST_RECORD_DEDUP)
+        return remember(core, row, &name->request_id, &unknown, NULL) == RT_OK;
+    row->row_corrupt |= name->kind == INST_RECORD_ROW;
+    row->value_corrupt |= name->kind == INST_RECORD_VALUE;
+    return true;
 }
 
 void inst_core_load_corrupt(struct inst_core *core, struct rt_bytes key)
 {
     struct inst_record_name name = inst_record_parse_name(key);
-    struct inst_dedup_result unknown = {.unknown = true};
-    struct inst_row *row = name.key.size > 0 ? inst_rows_get(&core->rows, name.key) : NULL;
 
     rt_assert(core->membership.state == INST_MEMBERSHIP_NEW);
-    if (name.kind == INST_RECORD_META || (name.key.size > 0 && !row))
-        core->meta_corrupt = true;
-    else if (name.kind == INST_RECORD_ROW)
-        row->row_corrupt = true;
-    else if (name.kind == INST_RECORD_VALUE)
-        row->value_corrupt = true;
-    else if (name.kind == INST_RECORD_DEDUP &&
-             remember(core, row, &name.request_id, &unknown, NULL) != RT_OK)
+    if (name.kind == INST_RECORD_FOREIGN)
+        return;
+    if (name.kind == INST_RECORD_META || !note_corrupt(core, &name))
         core->meta_corrupt = true;
 }
 

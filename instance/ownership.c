@@ -28,8 +28,7 @@ void inst_ownership_merge(struct inst_record *record, const struct model_row *to
     record->dirty |= told->locked;
 }
 
-/* ---- what all commands are asked ----------------------------------------------------------------
- */
+/* ---- what all commands are asked ---- */
 
 struct command {
     uint64_t term;
@@ -89,8 +88,7 @@ static void answer_ok(struct inst_core *core, struct model_call *call, struct in
     inst_answer_send(core, call);
 }
 
-/* ---- Fence
- * --------------------------------------------------------------------------------------- */
+/* ---- Fence ---- */
 
 static enum model_reason check_fence(const struct inst_row *row,
                                      const struct model_fence_request *fence)
@@ -202,8 +200,7 @@ static void fence(struct inst_core *core, struct model_call *call)
     inst_op_submit(core, op);
 }
 
-/* ---- Activate
- * ------------------------------------------------------------------------------------ */
+/* ---- Activate ---- */
 
 static bool takes_over(const struct inst_row *row, const struct model_row *told)
 {
@@ -282,8 +279,7 @@ static void activate(struct inst_core *core, struct model_call *call)
         activate_row(core, row, call);
 }
 
-/* ---- Drop
- * ---------------------------------------------------------------------------------------- */
+/* ---- Drop ---- */
 
 static void answer_dropped(struct inst_core *core, struct model_call *call)
 {
@@ -329,8 +325,7 @@ static void drop(struct inst_core *core, struct model_call *call)
     answer_dropped(core, call);
 }
 
-/* ---- the rest
- * ------------------------------------------------------------------------------------ */
+/* ---- the rest ---- */
 
 void inst_ownership_committed(struct inst_core *core, struct inst_op *op)
 {

@@ -132,7 +132,7 @@ static inline uint64_t inst_now(struct inst_core *core)
     return core->now_us;
 }
 
-/* ---- answer.c: ends calls -------------------------------------------------------------------- */
+/* ---- answer.c: ends calls ---- */
 
 /* Fills the failure of an inbound call, with key, epochs, hint and advice; `row` may be NULL. The
  * caller may change the error before inst_answer_send(). */
@@ -152,15 +152,13 @@ struct model_data_response *inst_answer_data(struct inst_core *core, struct mode
 
 /* inst_answer_data() with a copy of the value. false when memory is out; then the failure is
  * filled instead. */
-bool inst_answer_value(struct inst_core *core, struct model_call *call,
-                                   struct inst_row *row);
+bool inst_answer_value(struct inst_core *core, struct model_call *call, struct inst_row *row);
 
 /* The answer that was recorded for the same request, and send. */
 void inst_answer_recorded(struct inst_core *core, struct model_call *call,
                           const struct inst_dedup_result *result);
 
-/* ---- commit.c: one transaction a key, and who waits behind it ----------------------------------
- */
+/* ---- commit.c, wait.c: one transaction a key, and who waits behind it ---- */
 
 struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, struct inst_row *row,
                             struct model_call *call);
@@ -193,8 +191,7 @@ void inst_waits_expire(struct inst_core *core, uint64_t now_us);
 /* Runs what waits for the row until something is in flight again; may reap the row. */
 void inst_wait_drain(struct inst_core *core, struct inst_row *row);
 
-/* ---- core.c, data.c, ownership.c: inbound calls -------------------------------------------------
- */
+/* ---- core.c, data.c, ownership.c: inbound calls ---- */
 
 /* What follows every step: rows of `meta` and of condemned requests that have to be written. */
 void inst_core_settle(struct inst_core *core);
@@ -228,8 +225,7 @@ struct inst_record inst_ownership_begin(const struct inst_core *core, const stru
 /* Floor and lock of the told row, where they are newer than the record's. */
 void inst_ownership_merge(struct inst_record *record, const struct model_row *told);
 
-/* ---- registry.c: calls to the coordinator -------------------------------------------------------
- */
+/* ---- registry.c: calls to the coordinator ---- */
 
 void inst_registry_start(struct inst_core *core);
 void inst_registry_tick(struct inst_core *core, uint64_t now_us);
@@ -237,6 +233,9 @@ void inst_registry_call_done(struct inst_core *core, struct model_call *call);
 void inst_registry_renew(struct inst_core *core);
 void inst_registry_leave(struct inst_core *core);
 uint64_t inst_registry_next_wakeup_us(const struct inst_core *core);
+
+/* This life is over, or its beginning has to be made again. */
+void inst_registry_register_again(struct inst_core *core, bool at_once);
 
 /* `meta` was written, or not. */
 void inst_registry_meta_done(struct inst_core *core, enum store_outcome outcome);
@@ -247,16 +246,35 @@ void inst_registry_drained(struct inst_core *core);
 /* A term heard of; false when it is lower than one heard of before. */
 bool inst_registry_note_term(struct inst_core *core, uint64_t term);
 
-/* Lets the call wait for an answer about its key; refused with `reason` when that cannot be. */
-void inst_registry_pull(struct inst_core *core, struct model_call *call, const struct inst_row *row,
-                        enum model_reason reason);
-
 /* For good: STOPPED, with the failure. */
 void inst_registry_stop(struct inst_core *core, enum model_reason reason, const char *format, ...)
     RT_PRINTF(3, 4);
 
-/* ---- load.c
- * -------------------------------------------------------------------------------------- */
+/* An outbound call of the current incarnation and attempt, on its way; its request is to fill. */
+struct model_call *inst_registry_new_call(struct inst_core *core, enum model_call_kind kind,
+                                          uint64_t timeout_us);
+void inst_registry_copy_name(const struct inst_core *core, char name[MODEL_NAME_MAX + 1]);
+
+/* ---- reconcile.c ---- */
+
+/* Puts every row into quarantine and sends part 0; no transaction of a row may be in flight. */
+void inst_reconcile_begin(struct inst_core *core);
+
+/* Sends the part that is due, maybe again. */
+void inst_reconcile_send(struct inst_core *core);
+void inst_reconcile_answered(struct inst_core *core, const struct model_response *response);
+
+/* ---- pull.c ---- */
+
+/* Lets the call wait for an answer about its key; refused with `reason` when that cannot be. */
+void inst_pull_wait(struct inst_core *core, struct model_call *call, const struct inst_row *row,
+                    enum model_reason reason);
+void inst_pull_answered(struct inst_core *core, const struct model_response *response,
+                        const struct inst_outbound *outbound);
+void inst_pull_expire(struct inst_core *core, uint64_t now_us);
+uint64_t inst_pull_next_wakeup_us(const struct inst_core *core);
+
+/* ---- load.c ---- */
 
 /* Every stored row was loaded: rows are put into quarantine and judged. false when the instance
  * must not start, and then it is stopped. */
