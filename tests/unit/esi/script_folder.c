@@ -1,6 +1,7 @@
 /*
- * Parses every file of the course's folder of scripts (meson option course_scripts). Plain program:
- * exit code 77 tells meson that the test was skipped, with the reason on standard output.
+ * Parses every file of a folder whose name has the given end: script_folder FOLDER [SUFFIX]. Plain
+ * program: without a folder (an option that is not set) it exits with 77, which tells meson that
+ * the test was skipped, and says so.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -45,16 +46,24 @@ static int check_file(const char *folder, const char *name)
     return failed;
 }
 
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t size = strlen(name), suffix_size = strlen(suffix);
+
+    return size >= suffix_size && strcmp(name + size - suffix_size, suffix) == 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *folder = argc > 1 ? argv[1] : "";
+    const char *suffix = argc > 2 ? argv[2] : "";
     struct dirent *entry;
     size_t n_files = 0;
     int failures = 0;
     DIR *dir;
 
     if (folder[0] == '\0') {
-        printf("skipped: the option course_scripts names no folder\n");
+        printf("skipped: no folder was named\n");
         return SKIPPED;
     }
     dir = opendir(folder);
@@ -63,7 +72,7 @@ int main(int argc, char **argv)
         return 1;
     }
     while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, suffix))
             continue;
         n_files++;
         failures += check_file(folder, entry->d_name);
