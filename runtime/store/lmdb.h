@@ -11,6 +11,9 @@
  * Each value is stored behind a checksum of key and value; a row that fails it is reported by
  * range() and fails every compare, until it is put again or deleted.
  *
+ * At start the structure of all pages is checked (a page a microsecond, from the page cache), so
+ * that a damaged or cut off file is a DATA_LOSS and not the end of the process.
+ *
  * Full: the map grows by itself up to map_limit_bytes. What then does not fit, or does not fit on
  * the disk, gets STORE_FULL, alone: the rest of its group is committed. A transaction that deletes
  * something and puts little may use a reserve past the limit, so a full store can be emptied.

@@ -1,7 +1,8 @@
 /*
  * Environment of the LMDB engine: directory, lock, map size, ranges. Invariants: a directory that
- * once held a store is never taken for a new one (the FORMAT file remembers), and the map is
- * resized only while no transaction of this process is open. Any thread, by map_lock.
+ * once held a store is never taken for a new one (the FORMAT file remembers), LMDB sees no file
+ * that lmdb_check.c has not looked at, and the map is resized only while no transaction of this
+ * process is open. Any thread, by map_lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +80,13 @@ static enum rt_code check_not_emptied(struct store_lmdb_env *env, struct rt_erro
     return RT_OK;
 }
 
+static enum rt_code check_pages(struct store_lmdb_env *env, struct rt_error *err)
+{
+    enum rt_code code = store_lmdb_check(env->directory_fd, err);
+
+    return code != RT_OK && err ? rt_wrap(err, "store '%s' is damaged", env->path) : code;
+}
+
 static enum rt_code check_format(struct store_lmdb_env *env, struct rt_error *err)
 {
     struct rt_bytes expected = RT_BYTES_LITERAL(FORMAT_TEXT);
@@ -97,32 +106,6 @@ static enum rt_code check_format(struct store_lmdb_env *env, struct rt_error *er
     return code;
 }
 
-/* LMDB reads through a map of the file, and past its end that is a SIGBUS. A page at the very end
- * may rightly be missing (allocated and freed in one transaction), so the file is filled up with
- * zeros, which LMDB and the checksums tell from data. */
-static enum rt_code fill_up(struct store_lmdb_env *env, struct rt_error *err)
-{
-    MDB_envinfo info;
-    MDB_stat stat_of;
-    struct stat file;
-    mdb_filehandle_t fd;
-    off_t needed;
-
-    (void)mdb_env_info(env->env, &info);
-    (void)mdb_env_stat(env->env, &stat_of);
-    (void)mdb_env_get_fd(env->env, &fd);
-    needed = (off_t)(info.me_last_pgno + 1) * stat_of.ms_psize;
-    if (fstat(fd, &file) < 0)
-        return rt_fail_errno(err, errno, "reading the size of '%s/data.mdb'", env->path);
-    if (file.st_size < needed && ftruncate(fd, needed) < 0)
-        return rt_fail_errno(err, errno, "filling up '%s/data.mdb'", env->path);
-    env->map_size = info.me_mapsize;
-    /* LMDB makes room for what is there already, whatever the options say. */
-    if (env->map_limit < env->map_size)
-        env->map_limit = env->map_size;
-    return RT_OK;
-}
-
 static enum rt_code open_database(struct store_lmdb_env *env, struct rt_error *err)
 {
     MDB_txn *txn;
@@ -136,6 +119,17 @@ static enum rt_code open_database(struct store_lmdb_env *env, struct rt_error *e
     else
         mdb_txn_abort(txn);
     return result == 0 ? RT_OK : store_lmdb_fail(err, result, "reading store '%s'", env->path);
+}
+
+/* LMDB makes room for what is there already, whatever the options say. */
+static void take_map_size(struct store_lmdb_env *env)
+{
+    MDB_envinfo info;
+
+    (void)mdb_env_info(env->env, &info);
+    env->map_size = info.me_mapsize;
+    if (env->map_limit < env->map_size)
+        env->map_limit = env->map_size;
 }
 
 static enum rt_code open_env(struct store_lmdb_env *env, size_t map_size, struct rt_error *err)
@@ -162,13 +156,15 @@ enum rt_code store_lmdb_env_open(struct store_lmdb_env *env, const char *path, s
     if (code == RT_OK)
         code = check_not_emptied(env, err);
     if (code == RT_OK)
-        code = open_env(env, map_size, err);
+        code = check_pages(env, err);
     if (code == RT_OK)
-        code = fill_up(env, err);
+        code = open_env(env, map_size, err);
     if (code == RT_OK)
         code = open_database(env, err);
     if (code == RT_OK)
         code = check_format(env, err);
+    if (code == RT_OK)
+        take_map_size(env);
     return code;
 }
 
@@ -184,19 +180,34 @@ void store_lmdb_env_close(struct store_lmdb_env *env)
     rt_freep(&env->path);
 }
 
+/* LMDB unmaps the old map first and does not survive a failure, so the new one is tried before. */
+static bool can_map(struct store_lmdb_env *env, size_t map_size)
+{
+    mdb_filehandle_t fd;
+    void *map;
+
+    (void)mdb_env_get_fd(env->env, &fd);
+    map = mmap(NULL, map_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return false;
+    (void)munmap(map, map_size);
+    return true;
+}
+
 /* With map_lock held for writing. Size 0 takes the size that another process has set. */
 static bool set_map_size(struct store_lmdb_env *env, size_t map_size)
 {
     MDB_envinfo info;
-    bool is_set = mdb_env_set_mapsize(env->env, map_size) == 0;
 
-    if (!is_set && mdb_env_set_mapsize(env->env, env->map_size) != 0) {
+    if (map_size > 0 && !can_map(env, map_size))
+        return false;
+    if (mdb_env_set_mapsize(env->env, map_size) != 0) {
         env->is_unmapped = true;
         return false;
     }
     (void)mdb_env_info(env->env, &info);
     env->map_size = info.me_mapsize;
-    return is_set;
+    return true;
 }
 
 bool store_lmdb_env_grow(struct store_lmdb_env *env)

@@ -1,6 +1,6 @@
 /*
  * Shared by the parts of the LMDB engine only: lmdb.c (life, queue, thread), lmdb_env.c (files,
- * map, ranges) and lmdb_batch.c (what happens inside a write transaction).
+ * map, ranges), lmdb_check.c (pages at start) and lmdb_batch.c (inside a write transaction).
  */
 #ifndef STORE_LMDB_INTERNAL_H
 #define STORE_LMDB_INTERNAL_H
@@ -21,7 +21,7 @@ struct store_lmdb_env {
     int directory_fd; /* owned, flock'ed; -1 when closed */
     size_t map_limit;
     size_t map_size;  /* under map_lock */
-    bool is_unmapped; /* a resize failed and could not be undone: LMDB must not be touched */
+    bool is_unmapped; /* a resize failed: LMDB must not be touched any more */
     pthread_rwlock_t map_lock;
 };
 
@@ -52,6 +52,10 @@ bool store_lmdb_env_set_reserve(struct store_lmdb_env *env, size_t reserve);
 /* Fills err from a result of LMDB, which is an errno when positive. */
 enum rt_code store_lmdb_fail(struct rt_error *err, int result, const char *format, ...)
     RT_PRINTF(3, 4);
+
+/* Reads the structure, not the values, of data.mdb if there is one. DATA_LOSS when LMDB could not
+ * work with it. */
+RT_MUST_USE enum rt_code store_lmdb_check(int directory_fd, struct rt_error *err);
 
 /* Checks the stored form; false when it is not what store_lmdb_seal() wrote for this key. */
 bool store_lmdb_unseal(struct rt_bytes key, struct rt_bytes stored, struct rt_bytes *ret_value);

@@ -9,6 +9,14 @@
 
 #include "tests/support/check.h"
 
+/* Lets malloc fail as it does without AddressSanitizer. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 TestSuite(alloc, .fini = test_alloc_expect_none);
 
 Test(alloc, xalloc_zeroes)

@@ -25,9 +25,9 @@ const char *temporary_directory(void)
 
 const char *temporary_path(const char *name)
 {
-    static char paths[4][512];
+    static char paths[64][512];
     static size_t next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 64];
 
     (void)snprintf(path, sizeof(paths[0]), "%s/%s", temporary_directory(), name);
     return path;

@@ -1,0 +1,228 @@
+/*
+ * Disk faults: see disk_faults.h. Invariant: a call that is not made to fail does exactly what the
+ * kernel does. One mutex guards everything; any thread.
+ */
+#include "tests/support/disk_faults.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct fault {
+    int errno_value;
+    size_t countdown;
+    size_t repeat;
+    size_t n_calls;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct fault faults[TEST_DISK_N_CALLS];
+static bool is_stalling;
+static size_t n_stalled;
+static bool has_no_threads;
+
+void test_disk_fail_after(enum test_disk_call call, int errno_value, size_t countdown,
+                          size_t repeat)
+{
+    (void)pthread_mutex_lock(&lock);
+    faults[call].errno_value = errno_value;
+    faults[call].countdown = countdown;
+    faults[call].repeat = repeat;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void test_disk_heal(void)
+{
+    for (int call = 0; call < TEST_DISK_N_CALLS; call++)
+        test_disk_fail_after((enum test_disk_call)call, 0, 0, 0);
+}
+
+size_t test_disk_calls(enum test_disk_call call)
+{
+    size_t n_calls;
+
+    (void)pthread_mutex_lock(&lock);
+    n_calls = faults[call].n_calls;
+    (void)pthread_mutex_unlock(&lock);
+    return n_calls;
+}
+
+static void set_stalling(bool stalling)
+{
+    (void)pthread_mutex_lock(&lock);
+    is_stalling = stalling;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void test_disk_stall(void)
+{
+    set_stalling(true);
+}
+
+void test_disk_release(void)
+{
+    set_stalling(false);
+}
+
+void test_disk_wait_for_stalled(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    while (n_stalled == 0)
+        (void)pthread_cond_wait(&changed, &lock);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static bool is_file(int fd)
+{
+    struct stat status;
+    int saved = errno;
+    bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+
+    errno = saved;
+    return is_regular;
+}
+
+/* 0, or the errno to fail with. Hangs while the disk stalls. */
+static int pass(enum test_disk_call call, int fd)
+{
+    struct fault *fault = &faults[call];
+    int errno_value = 0;
+
+    if (!is_file(fd))
+        return 0;
+    (void)pthread_mutex_lock(&lock);
+    fault->n_calls++;
+    while (call == TEST_DISK_SYNC && is_stalling) {
+        n_stalled++;
+        (void)pthread_cond_broadcast(&changed);
+        (void)pthread_cond_wait(&changed, &lock);
+        n_stalled--;
+    }
+    if (fault->repeat > 0 && fault->countdown > 0) {
+        fault->countdown--;
+    } else if (fault->repeat > 0) {
+        errno_value = fault->errno_value;
+        if (fault->repeat != TEST_DISK_FOREVER)
+            fault->repeat--;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return errno_value;
+}
+
+static bool fails(enum test_disk_call call, int fd)
+{
+    int errno_value = pass(call, fd);
+
+    if (errno_value != 0)
+        errno = errno_value;
+    return errno_value != 0;
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_write, fd, data, size);
+}
+
+static ssize_t write_at(int fd, const void *data, size_t size, int64_t offset)
+{
+    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+/* The header redirects pwrite to pwrite64 where off_t is 64 bits wide; LMDB calls the plain one. */
+ssize_t plain_pwrite(int fd, const void *data, size_t size, int64_t offset) __asm__("pwrite");
+ssize_t plain_pwrite(int fd, const void *data, size_t size, int64_t offset)
+{
+    return write_at(fd, data, size, offset);
+}
+
+ssize_t wide_pwrite(int fd, const void *data, size_t size, int64_t offset) __asm__("pwrite64");
+ssize_t wide_pwrite(int fd, const void *data, size_t size, int64_t offset)
+{
+    return write_at(fd, data, size, offset);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int n_parts)
+{
+    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_writev, fd, parts, n_parts);
+}
+
+static int truncate_to(int fd, int64_t size)
+{
+    return fails(TEST_DISK_WRITE, fd) ? -1 : (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int plain_ftruncate(int fd, int64_t size) __asm__("ftruncate");
+int plain_ftruncate(int fd, int64_t size)
+{
+    return truncate_to(fd, size);
+}
+
+int wide_ftruncate(int fd, int64_t size) __asm__("ftruncate64");
+int wide_ftruncate(int fd, int64_t size)
+{
+    return truncate_to(fd, size);
+}
+
+int fsync(int fd)
+{
+    return fails(TEST_DISK_SYNC, fd) ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return fails(TEST_DISK_SYNC, fd) ? -1 : (int)syscall(SYS_fdatasync, fd);
+}
+
+static void *map(void *address, size_t size, int protection, int flags, int fd, int64_t offset)
+{
+    if (fd >= 0 && fails(TEST_DISK_MAP, fd))
+        return MAP_FAILED;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): what the system call returns. */
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
+
+void *plain_mmap(void *address, size_t size, int protection, int flags, int fd,
+                 int64_t offset) __asm__("mmap");
+void *plain_mmap(void *address, size_t size, int protection, int flags, int fd, int64_t offset)
+{
+    return map(address, size, protection, flags, fd, offset);
+}
+
+void *wide_mmap(void *address, size_t size, int protection, int flags, int fd,
+                int64_t offset) __asm__("mmap64");
+void *wide_mmap(void *address, size_t size, int protection, int flags, int fd, int64_t offset)
+{
+    return map(address, size, protection, flags, fd, offset);
+}
+
+void test_thread_fail_once(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    has_no_threads = true;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument)
+{
+    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    bool fails_now;
+
+    (void)pthread_mutex_lock(&lock);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    fails_now = has_no_threads;
+    has_no_threads = false;
+    (void)pthread_mutex_unlock(&lock);
+    return fails_now ? EAGAIN : next(thread, attributes, run, argument);
+}
