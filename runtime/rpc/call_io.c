@@ -185,17 +185,12 @@ enum rt_code rpc_call_send(struct rpc_call *call, const ProtobufCMessage *messag
 /* ---- reading ---- */
 
 /*
- * The end of what the client sends looks the same to a read whether the client is done or gone; a
- * call that is gone has had its close queued by then, so an empty batch behind it tells them apart.
+ * No message means that the client is done or gone; RECV_CLOSE may tell which only later. Core does
+ * know: a stream that was cut "failed before" this read, one that was half-closed did not.
  */
-static void on_end_confirmed(struct rpc_op *op, bool ok)
+static bool is_clean_end(const struct rpc_call *call, bool ok)
 {
-    struct rpc_call *call = RT_CONTAINER_OF(op, struct rpc_call, end_op);
-
-    (void)ok;
-    rpc_call_lock(call);
-    call->busy &= ~(unsigned)RPC_BUSY_READ;
-    rpc_call_raise_and_unlock(call, RPC_EVENT_HALF_CLOSE);
+    return ok && !grpc_call_failed_before_recv_message(call->core);
 }
 
 static void on_read(struct rpc_op *op, bool ok)
@@ -203,18 +198,13 @@ static void on_read(struct rpc_op *op, bool ok)
     struct rpc_call *call = RT_CONTAINER_OF(op, struct rpc_call, read_op);
 
     rpc_call_lock(call);
+    call->busy &= ~(unsigned)RPC_BUSY_READ;
     if (ok && call->inbox) {
-        call->busy &= ~(unsigned)RPC_BUSY_READ;
         rpc_call_raise_and_unlock(call, RPC_EVENT_MESSAGE);
         return;
     }
     call->is_half_closed = true;
-    if (ok && rpc_op_start(&call->end_op, call->core, NULL, 0)) {
-        rpc_call_unlock(call);
-        return;
-    }
-    call->busy &= ~(unsigned)RPC_BUSY_READ;
-    rpc_call_raise_and_unlock(call, 0);
+    rpc_call_raise_and_unlock(call, is_clean_end(call, ok) ? RPC_EVENT_HALF_CLOSE : 0);
 }
 
 static bool may_read(const struct rpc_call *call)
@@ -247,5 +237,4 @@ void rpc_call_init_io(struct rpc_call *call)
     rpc_op_init(&call->close_op, on_closed);
     rpc_op_init(&call->send_op, on_sent);
     rpc_op_init(&call->read_op, on_read);
-    rpc_op_init(&call->end_op, on_end_confirmed);
 }

@@ -8,13 +8,15 @@
  */
 #include "runtime/rpc/runtime_internal.h"
 
-static struct rpc_job *pop_job(struct rpc_runtime *runtime)
+/* *ret_fn is read under the lock: the job may be posted again before it runs. */
+static struct rpc_job *pop_job(struct rpc_runtime *runtime, rpc_job_fn *ret_fn)
 {
     struct rpc_job *job;
 
     rpc_runtime_lock(runtime);
     job = runtime->first_job;
     if (job) {
+        *ret_fn = job->fn;
         runtime->first_job = job->next;
         if (!job->next)
             runtime->last_job = NULL;
@@ -30,6 +32,7 @@ static void on_async(uv_async_t *async)
 {
     struct rpc_runtime *runtime = RT_CONTAINER_OF(async, struct rpc_runtime, async);
     struct rpc_job *job;
+    rpc_job_fn fn;
     size_t n_due, n_left;
 
     rpc_runtime_lock(runtime);
@@ -37,10 +40,10 @@ static void on_async(uv_async_t *async)
     rpc_runtime_unlock(runtime);
 
     for (; n_due > 0; n_due--) {
-        job = pop_job(runtime);
+        job = pop_job(runtime, &fn);
         if (!job)
             break;
-        job->fn(job);
+        fn(job);
     }
 
     rpc_runtime_lock(runtime);
@@ -60,9 +63,10 @@ void rpc_jobs_open(struct rpc_runtime *runtime)
 void rpc_jobs_close(struct rpc_runtime *runtime)
 {
     struct rpc_job *job;
+    rpc_job_fn fn;
 
-    while ((job = pop_job(runtime)))
-        job->fn(job);
+    while ((job = pop_job(runtime, &fn)))
+        fn(job);
     uv_close((uv_handle_t *)&runtime->async, NULL);
 }
 

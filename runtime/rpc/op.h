@@ -1,7 +1,8 @@
 /*
  * A completion-queue tag. Embedded in the object that starts the batch; used for one batch at a
  * time. `armed` is the release/acquire pair that carries everything the starter wrote over to the
- * queue thread (core's own ordering is invisible to ThreadSanitizer). Internal to runtime/rpc.
+ * queue thread. ThreadSanitizer cannot see core's own ordering, which comes before the first look
+ * at `armed`, so it is told of the hand-over as well. Internal to runtime/rpc.
  */
 #ifndef RPC_OP_H
 #define RPC_OP_H
@@ -11,6 +12,22 @@
 #include <stdbool.h>
 
 #include "runtime/base/compiler.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define RPC_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RPC_TSAN 1
+#endif
+#endif
+#ifdef RPC_TSAN
+#include <sanitizer/tsan_interface.h>
+#define rpc_tsan_acquire(pointer) __tsan_acquire(pointer)
+#define rpc_tsan_release(pointer) __tsan_release(pointer)
+#else
+#define rpc_tsan_acquire(pointer) ((void)(pointer))
+#define rpc_tsan_release(pointer) ((void)(pointer))
+#endif
 
 struct rpc_op;
 typedef void (*rpc_op_fn)(struct rpc_op *op, bool ok);
@@ -30,12 +47,15 @@ static inline void rpc_op_init(struct rpc_op *op, rpc_op_fn on_complete)
 static inline void rpc_op_arm(struct rpc_op *op)
 {
     atomic_store_explicit(&op->armed, true, memory_order_release);
+    rpc_tsan_release(op);
 }
 
 static inline void rpc_op_complete(struct rpc_op *op, bool ok)
 {
-    bool was_armed = atomic_exchange_explicit(&op->armed, false, memory_order_acq_rel);
+    bool was_armed;
 
+    rpc_tsan_acquire(op);
+    was_armed = atomic_exchange_explicit(&op->armed, false, memory_order_acq_rel);
     rt_assert(was_armed);
     op->on_complete(op, ok);
 }

