@@ -84,11 +84,13 @@ size_t esi_text_append(struct rt_buffer *buffer, struct rt_bytes bytes)
 
 void esi_text_append_quoted(struct rt_buffer *buffer, struct rt_bytes bytes, size_t max)
 {
-    const uint8_t *limit = bytes.size > max ? bytes.data + max : NULL;
+    size_t size;
 
     rt_buffer_append_byte(buffer, '"');
-    while (bytes.size > 0 && (!limit || bytes.data + esi_text_next(bytes).size <= limit))
+    while (bytes.size > 0 && (size = esi_text_next(bytes).size) <= max) {
         (void)append_unit(buffer, &bytes, true);
+        max -= size;
+    }
     rt_buffer_append_byte(buffer, '"');
     if (bytes.size > 0)
         rt_buffer_append_string(buffer, "…");
