@@ -192,6 +192,8 @@ static void on_activated(struct coord_core *core, struct coord_task *task)
     if (response->code != RT_OK) {
         if (response->error.reason == MODEL_REASON_NO_ENTRIES)
             take_back(core, task);
+        else if (response->error.reason == MODEL_REASON_STALE_EPOCH)
+            unplace(core, task, on_unplaced);
         else
             coord_execute_not_ok(core, task, false);
         return;

@@ -74,14 +74,17 @@ void inst_core_start(struct inst_core *core)
 
 /* ---- steps ---- */
 
+static bool may_write(const struct inst_core *core)
+{
+    return !core->read_only && core->membership.state >= INST_MEMBERSHIP_RECONCILING &&
+           core->membership.state != INST_MEMBERSHIP_STOPPED;
+}
+
 void inst_core_settle(struct inst_core *core)
 {
-    bool may_write = !core->read_only && core->membership.state >= INST_MEMBERSHIP_RECONCILING &&
-                     core->membership.state != INST_MEMBERSHIP_STOPPED;
-
-    if (core->dedup.n_condemned > 0 && may_write)
+    if (core->dedup.n_condemned > 0 && may_write(core))
         inst_commit_prune(core, core->now_us);
-    if (core->meta_dirty && may_write && core->now_us >= core->meta_retry_at_us)
+    if (core->meta_dirty && may_write(core) && core->now_us >= core->meta_retry_at_us)
         inst_commit_meta(core);
 }
 
@@ -191,7 +194,7 @@ uint64_t inst_core_next_wakeup_us(const struct inst_core *core)
         at = pull_due_us;
     if (core->waits_due_us < at)
         at = core->waits_due_us;
-    if (core->prune_at_us < at)
+    if (core->prune_at_us < at && may_write(core))
         at = core->prune_at_us;
     if (core->meta_dirty && !core->meta_in_flight && !core->read_only &&
         core->meta_retry_at_us < at && core->membership.state >= INST_MEMBERSHIP_LEASING &&

@@ -237,12 +237,22 @@ static void activate_again(struct inst_core *core, struct inst_row *row, struct 
         inst_ownership_activate(core, row, &call->request.activate.row, call);
 }
 
+/* A late copy of an Activate must not bring back a key that was dropped since. */
+static bool is_dropped(const struct inst_core *core, const struct inst_row *row,
+                       const struct model_activate_request *request)
+{
+    bool held = row->phase == INST_ROW_ACTIVE || row->on_disk;
+
+    return request->row.epoch <= core->dropped_epoch &&
+           !(held && row->live.epoch == request->row.epoch);
+}
+
 static void activate_row(struct inst_core *core, struct inst_row *row, struct model_call *call)
 {
     const struct model_activate_request *request = &call->request.activate;
     bool held = row->phase == INST_ROW_ACTIVE || row->on_disk;
 
-    if (held && row->live.epoch > request->row.epoch) {
+    if ((held && row->live.epoch > request->row.epoch) || is_dropped(core, row, request)) {
         inst_answer_refuse(core, call, row, MODEL_REASON_STALE_EPOCH);
         return;
     }
@@ -313,6 +323,12 @@ static void drop(struct inst_core *core, struct model_call *call)
         inst_wait_for_row(core, row, call, false);
         return;
     }
+    if (row && row->live.epoch <= request->epoch && (row->has_value || row->value_unloaded)) {
+        inst_answer_refuse(core, call, row, MODEL_REASON_VERSION_MISMATCH);
+        return;
+    }
+    if (request->epoch > core->dropped_epoch)
+        core->dropped_epoch = request->epoch;
     if (!row || row->live.epoch > request->epoch) {
         answer_dropped(core, call);
         return;

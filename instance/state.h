@@ -101,7 +101,8 @@ struct inst_core {
     struct inst_reconcile reconcile;
     uint64_t leave_by_us; /* RT_NEVER unless leaving */
     bool leave_sent;
-    bool read_only; /* a commit failed */
+    bool read_only;         /* a commit failed */
+    uint64_t dropped_epoch; /* highest that was dropped by this process: no Activate up to it */
     bool has_failure;
     struct model_error failure;
 
