@@ -207,7 +207,12 @@ static void learn_route(struct client *client, const struct model_execute_respon
                            ? answer->data.version.incarnation
                            : sim_checker_incarnation(&world->checker, owner->index),
         .token = answer->lock_token,
+        .may_store = client->running.kind == MODEL_STATEMENT_STORE ||
+                     client->running.kind == MODEL_STATEMENT_PUT,
     };
+    for (unsigned i = 0; i < SIM_ROUTES_MAX; i++)
+        route->may_store |=
+            world->routes[key][i].epoch == route->epoch && world->routes[key][i].may_store;
 }
 
 static enum sim_result on_ok(struct client *client, const struct model_execute_response *answer)

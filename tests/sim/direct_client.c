@@ -170,6 +170,8 @@ static void begin(struct direct *direct)
     route = draw_route(direct);
     if (!route)
         return;
+    if (!route->may_store && kind != MODEL_CALL_READ)
+        kind = MODEL_CALL_SET;
     direct->op = sim_history_invoke(&world->history, direct->node->index, direct->key,
                                     op_kind(kind), world->now_us);
     direct->last_seq++;
@@ -211,7 +213,8 @@ static void direct_call_done(struct sim_node *node, struct model_call *call)
         end_op(direct, on_ok(direct, call));
     } else {
         direct->is_unclear |= !is_no;
-        if (route && direct->n_attempts < ATTEMPTS_MAX && roll(direct, 3) > 0)
+        if (route && (route->may_store || kind == MODEL_CALL_SET || kind == MODEL_CALL_READ) &&
+            direct->n_attempts < ATTEMPTS_MAX && roll(direct, 3) > 0)
             attempt(direct, kind, route);
         else
             end_op(direct, SIM_RESULT_NO);

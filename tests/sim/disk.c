@@ -142,6 +142,7 @@ static void on_heartbeat(void *ctx)
     struct sim_node *node = heartbeat.disk->node;
 
     (void)rt_free(ctx);
+    node->n_heartbeats++;
     inst_core_heartbeat_done(node->core, heartbeat.number, true);
 }
 

@@ -154,12 +154,33 @@ static void on_release(struct sim_checker *checker, const struct model_fence_req
 void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, struct sim_node *to,
                          const struct model_request *request)
 {
+    if (request->kind == MODEL_CALL_RENEW && ++from->n_renews > from->n_heartbeats)
+        sim_world_violation(checker->world, "heartbeat", SIM_NO_KEY,
+                            "%s asks for its lease before its heartbeat is on disk", from->name);
     if (from->kind != SIM_NODE_COORDINATOR)
         return;
     if (request->kind == MODEL_CALL_ACTIVATE)
         on_activate(checker, to, &request->activate);
     if (request->kind == MODEL_CALL_FENCE && !request->fence.locked)
         on_release(checker, &request->fence);
+}
+
+/* A durable write with the token of a grant ends it at the owner. */
+static bool closes_grant(const struct sim_key_state *state, const struct model_request *request)
+{
+    return sim_request_is_data(request->kind) && request->kind != MODEL_CALL_READ &&
+           request->kind != MODEL_CALL_SET && state->locked_token != 0 &&
+           request->data.header.lock_token == state->locked_token;
+}
+
+void sim_checker_on_request(struct sim_checker *checker, struct sim_node *node,
+                            const struct model_request *request)
+{
+    uint8_t key = sim_world_key_index(sim_request_key(request));
+
+    if (node->kind == SIM_NODE_INSTANCE && key != SIM_NO_KEY &&
+        closes_grant(&checker->keys[key], request))
+        checker->keys[key].n_closing++;
 }
 
 /* ---- answers of instances -------------------------------------------------------------------- */
@@ -212,7 +233,8 @@ static void check_token(struct sim_checker *checker, uint8_t key, const struct m
                             "write with token %" PRIu64 " accepted after token %" PRIu64
                             " was granted",
                             header->lock_token, state->granted_token);
-    if (header->lock_token == 0 && state->locked_token != 0 && state->locked_epoch == header->epoch)
+    if (header->lock_token == 0 && state->locked_token != 0 && state->n_closing == 0 &&
+        state->locked_epoch == header->epoch)
         sim_world_violation(world, "I7", key,
                             "write without a token accepted while token %" PRIu64 " holds the key",
                             state->locked_token);
@@ -272,9 +294,6 @@ static void on_write_ok(struct sim_checker *checker, struct sim_node *node, uint
     check_owner(checker, node, key, header->epoch, header->incarnation);
     check_token(checker, key, header);
     remember_ack(state, data, answer);
-    if (header->lock_token != 0 && header->lock_token == state->locked_token &&
-        call->request.kind != MODEL_CALL_SET)
-        state->locked_token = 0;
 }
 
 static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
@@ -289,6 +308,9 @@ static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
     if (call->response.code == RT_ABORTED &&
         call->response.error.reason == MODEL_REASON_OUTCOME_UNKNOWN)
         checker->world->stats.n_post_check_failures++;
+    if (call->response.code != RT_OK && call->response.error.applied == MODEL_APPLIED_NO &&
+        checker->keys[key].n_closing > 0 && closes_grant(&checker->keys[key], &call->request))
+        checker->keys[key].n_closing--;
     if (call->response.code != RT_OK)
         return;
     if (answer->sets_lost)
@@ -309,6 +331,8 @@ static void on_fence_ok(struct sim_checker *checker, const struct model_call *ca
         checker->world->stats.n_sets_lost++;
     if (!fence->locked || fence->token < state->locked_token)
         return;
+    if (fence->token > state->locked_token)
+        state->n_closing = 0;
     state->locked_epoch = fence->epoch;
     state->locked_token = fence->token;
 }
@@ -362,6 +386,18 @@ static void on_execute_reply(struct sim_checker *checker, const struct model_cal
         state->granted_token = answer->lock_token;
 }
 
+/* The coordinator tells an owner otherwise than by Fence that a grant is over. */
+static void on_told_rows(struct sim_checker *checker, const struct model_row *rows, size_t n_rows)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        struct sim_key_state *state = &checker->keys[sim_world_key_index(rows[i].key)];
+
+        if (!rows[i].locked && rows[i].epoch == state->locked_epoch &&
+            rows[i].token_floor >= state->locked_token)
+            state->locked_token = 0;
+    }
+}
+
 static void on_coordinator_reply(struct sim_checker *checker, struct sim_node *caller,
                                  const struct model_call *call)
 {
@@ -371,6 +407,10 @@ static void on_coordinator_reply(struct sim_checker *checker, struct sim_node *c
         on_execute_reply(checker, call);
     if (call->response.code != RT_OK)
         return;
+    if (call->request.kind == MODEL_CALL_RECONCILE)
+        on_told_rows(checker, call->response.reconcile.rows, call->response.reconcile.n_rows);
+    if (call->request.kind == MODEL_CALL_PULL_ROWS)
+        on_told_rows(checker, call->response.pull_rows.rows, call->response.pull_rows.n_rows);
     if (call->request.kind == MODEL_CALL_REGISTER)
         (void)note_incarnation(checker, call->response.reg.incarnation, caller->index);
     if (call->request.kind != MODEL_CALL_RENEW)

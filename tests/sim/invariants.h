@@ -10,6 +10,7 @@
  * I9  one request_id, one version
  * I10 no OK leaves an instance once the coordinator activated another owner or declared it dead
  * I11 a dead incarnation gets no lease; a lower term changes nothing
+ * rule 18 a stalled disk costs the lease: a heartbeat is on disk before each Renew
  * I13 nothing outlives its deadline by 100 ms
  *
  * I3 and I5 need the whole history: final.c.
@@ -54,6 +55,7 @@ struct sim_key_state {
     uint64_t granted_token; /* highest that a GET was answered with */
     uint64_t locked_epoch;  /* the owner at this epoch acknowledged a grant and no release yet */
     uint64_t locked_token;
+    unsigned n_closing;   /* writes that end that grant and were not refused */
     struct sim_ack *acks; /* owned, in order of acknowledgement */
     size_t n_acks;
     size_t capacity;
@@ -73,6 +75,9 @@ void sim_checker_deinit(struct sim_checker *checker);
 /* `from` is about to send the request. */
 void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, struct sim_node *to,
                          const struct model_request *request);
+/* The request is about to be submitted to `node`. */
+void sim_checker_on_request(struct sim_checker *checker, struct sim_node *node,
+                            const struct model_request *request);
 /* The answer was taken out of the core of `node`. */
 void sim_checker_on_reply(struct sim_checker *checker, struct sim_node *node,
                           struct sim_node *caller, const struct model_call *call);

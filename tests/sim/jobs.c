@@ -30,14 +30,14 @@ static void note_failed_seed(struct sim_outcome *outcome, uint64_t seed)
         outcome->failed_seeds[outcome->n_failed_seeds++] = seed;
 }
 
-static void check_leaks(uint64_t seed, FILE *out, struct sim_stats *stats)
+static void check_leaks(uint64_t seed, long n_before, FILE *out, struct sim_stats *stats)
 {
-    static const char *const text = "violated memory, seed %" PRIu64 ": %ld allocations left\n";
+    long n_left = test_alloc_live() - n_before;
 
-    if (test_alloc_live() == 0 || stats->n_violations > 0)
+    if (n_left == 0 || stats->n_violations > 0)
         return;
     stats->n_violations++;
-    (void)fprintf(out, text, seed, test_alloc_live());
+    (void)fprintf(out, "violated memory, seed %" PRIu64 ": %ld allocations left\n", seed, n_left);
 }
 
 static void run_seed(const struct sim_cli *cli, const char *program, uint64_t seed, FILE *out,
@@ -48,9 +48,10 @@ static void run_seed(const struct sim_cli *cli, const char *program, uint64_t se
     struct sim_stats again;
     uint64_t hash;
     uint64_t hash_again;
+    long n_before = test_alloc_live();
 
     sim_world_run(&options, ret_stats, &hash);
-    check_leaks(seed, out, ret_stats);
+    check_leaks(seed, n_before, out, ret_stats);
     if (cli->hash)
         (void)fprintf(out, "seed %" PRIu64 " hash %016" PRIx64 "\n", seed, hash);
     if (!cli->twice)

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "runtime/base/log.h"
 #include "tests/sim/jobs.h"
 #include "tests/sim/options.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
         (void)fputs(sim_options_help, stdout);
         return 0;
     }
+    rt_log_init("redistinto-sim", RT_LOG_ERROR);
     violations = cli.format == SIM_FORMAT_JSON ? stderr : stdout;
     if (sim_jobs_run(&cli, argv[0], violations, &outcome, &err) != RT_OK) {
         (void)fprintf(stderr, "redistinto-sim: %s\n", err.message);

@@ -197,6 +197,7 @@ static void on_deliver(void *ctx)
         sim_node_later(node, sim_clock_global(&node->clock, rpc->inbound.deadline_us),
                        on_server_deadline, rpc_unref, rpc_ref(rpc));
     }
+    sim_checker_on_request(&node->world->checker, node, &rpc->inbound.request);
     node->ops->submit(node, &rpc->inbound);
     rpc_unref(rpc);
 }

@@ -10,7 +10,9 @@
 #include "tests/sim/world.h"
 
 enum {
-    SUPERVISOR_DELAY_US = 500000
+    SUPERVISOR_DELAY_US = 500000,
+    TICK_WINDOW_US = 10000,
+    TICKS_MAX = 1000,
 };
 
 struct work {
@@ -135,6 +137,8 @@ void sim_node_start(struct sim_node *node)
         return;
     node->is_up = true;
     node->is_doomed = false;
+    node->n_heartbeats = 0;
+    node->n_renews = 0;
     node->life++;
     node->wake_at_us = RT_NEVER;
     node->clock.offset_us = 1000000 + rt_rng_below(&world->rng, 1000000000000u);
@@ -221,11 +225,26 @@ void sim_node_resume(struct sim_node *node)
         run_work(RT_LIST_ENTRY(link, struct work, link));
 }
 
+/* A core that asks to be woken for nothing keeps a processor busy in a real server. */
+static void check_busy(struct sim_node *node)
+{
+    struct sim_world *world = node->world;
+
+    if (world->now_us >= node->tick_window_us + TICK_WINDOW_US) {
+        node->tick_window_us = world->now_us;
+        node->n_ticks = 0;
+    }
+    if (++node->n_ticks > TICKS_MAX)
+        sim_world_violation(world, "busy", SIM_NO_KEY, "%s asks to be woken %u times in %u us",
+                            node->name, (unsigned)node->n_ticks, (unsigned)TICK_WINDOW_US);
+}
+
 static void on_wake(void *ctx)
 {
     struct sim_node *node = ctx;
 
     node->wake_at_us = RT_NEVER;
+    check_busy(node);
     node->ops->tick(node);
 }
 

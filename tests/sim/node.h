@@ -61,6 +61,10 @@ struct sim_node {
     struct rt_env env;
     bool is_up;
     bool is_paused;
+    uint64_t tick_window_us; /* global: when the ticks below began to be counted */
+    uint64_t n_ticks;        /* since then */
+    uint64_t n_heartbeats;   /* that reached the disk in this life */
+    uint64_t n_renews;       /* sent in this life */
     bool is_doomed;          /* its supervisor will restart it */
     uint64_t pause_until_us; /* global */
     uint64_t life;

@@ -48,6 +48,7 @@ struct sim_route {
     uint64_t epoch;
     uint64_t incarnation;
     uint64_t token;
+    bool may_store; /* the coordinator knows that durable values may come to be there */
 };
 
 struct sim_options {
