@@ -16,6 +16,7 @@ struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, stru
 {
     struct inst_op *op = rt_xalloc(sizeof(*op));
 
+    rt_list_push_back(&core->ops, &op->link);
     op->kind = kind;
     op->txn = store_txn_new();
     op->txn->ctx = op;
@@ -37,6 +38,7 @@ struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
     if (op->entry)
         inst_dedup_discard(&core->dedup, op->entry);
     op->txn = store_txn_free(op->txn);
+    rt_list_remove(&op->link);
     return rt_free(op);
 }
 
@@ -165,7 +167,7 @@ void inst_commit_prune(struct inst_core *core, uint64_t now_us)
     struct inst_row *row;
     struct inst_op *op;
 
-    if (core->dedup.n_condemned == 0 || core->prune_in_flight || core->read_only)
+    if (core->dedup.n_condemned == 0 || core->prune_in_flight)
         return;
     if (core->prune_at_us == RT_NEVER)
         core->prune_at_us = now_us + PRUNE_DELAY_US;
@@ -352,6 +354,7 @@ void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
         row_done(core, op, outcome);
         break;
     }
+    rt_list_remove(&op->link);
     (void)rt_free(op);
     (void)store_txn_free(txn);
     inst_core_settle(core);

@@ -31,22 +31,23 @@ enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env
     inst_dedup_init(&core->dedup);
     rt_list_init(&core->waits);
     rt_list_init(&core->pulls);
+    rt_list_init(&core->outbounds);
+    rt_list_init(&core->ops);
     *ret_core = core;
     return RT_OK;
 }
 
-static void free_effects(struct model_effects *effects)
+/* What was made and has not come back, wherever it is. */
+static void free_made(struct inst_core *core)
 {
     struct rt_list *node;
 
-    while ((node = rt_list_pop_front(&effects->calls)))
-        (void)model_call_free(RT_LIST_ENTRY(node, struct model_call, link));
-    while ((node = rt_list_pop_front(&effects->txns))) {
-        struct store_txn *txn = RT_LIST_ENTRY(node, struct store_txn, link);
-
-        (void)rt_free(txn->ctx);
-        (void)store_txn_free(txn);
-    }
+    while ((node = rt_list_pop_front(&core->outbounds)))
+        (void)model_call_free(RT_LIST_ENTRY(node, struct inst_outbound, link)->call);
+    while ((node = rt_list_pop_front(&core->effects.txns)))
+        (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
+    while ((node = rt_list_pop_front(&core->ops)))
+        (void)rt_free(RT_LIST_ENTRY(node, struct inst_op, link));
 }
 
 struct inst_core *inst_core_free(struct inst_core *core)
@@ -55,7 +56,7 @@ struct inst_core *inst_core_free(struct inst_core *core)
 
     if (!core)
         return NULL;
-    free_effects(&core->effects);
+    free_made(core);
     while ((node = rt_list_pop_front(&core->waits)))
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_wait, all_link));
     while ((node = rt_list_pop_front(&core->pulls)))
@@ -74,6 +75,7 @@ void inst_core_start(struct inst_core *core)
 
 /* ---- steps ---- */
 
+/* Whether rows may be written that no call asked for. */
 static bool may_write(const struct inst_core *core)
 {
     return !core->read_only && core->membership.state >= INST_MEMBERSHIP_RECONCILING &&
@@ -196,9 +198,8 @@ uint64_t inst_core_next_wakeup_us(const struct inst_core *core)
         at = core->waits_due_us;
     if (core->prune_at_us < at && may_write(core))
         at = core->prune_at_us;
-    if (core->meta_dirty && !core->meta_in_flight && !core->read_only &&
-        core->meta_retry_at_us < at && core->membership.state >= INST_MEMBERSHIP_LEASING &&
-        core->membership.state <= INST_MEMBERSHIP_SERVING)
+    if (core->meta_dirty && !core->meta_in_flight && core->meta_retry_at_us < at &&
+        may_write(core))
         at = core->meta_retry_at_us;
     return at;
 }

@@ -143,7 +143,8 @@ static void unload_quarantined(struct inst_core *core)
         if (row->phase != INST_ROW_QUARANTINED || !row->has_value)
             continue;
         inst_value_release(core, row);
-        row->value_unloaded = true;
+        row->value_unloaded = row->durable.has_value;
+        row->sets_lost |= row->durable.dirty;
     }
 }
 

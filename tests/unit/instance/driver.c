@@ -37,16 +37,11 @@ static void abandon(struct driver *driver)
     struct rt_list *node;
 
     driver->core = inst_core_free(driver->core);
+    rt_list_init(&driver->calls);
     while ((node = rt_list_pop_front(&driver->replies)))
         (void)model_call_free(RT_LIST_ENTRY(node, struct model_call, link));
-    while ((node = rt_list_pop_front(&driver->calls)))
-        (void)model_call_free(RT_LIST_ENTRY(node, struct model_call, link));
-    while ((node = rt_list_pop_front(&driver->txns))) {
-        struct store_txn *txn = RT_LIST_ENTRY(node, struct store_txn, link);
-
-        (void)rt_free(txn->ctx);
-        (void)store_txn_free(txn);
-    }
+    while ((node = rt_list_pop_front(&driver->txns)))
+        (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
 }
 
 void driver_free(struct driver *driver)
