@@ -40,6 +40,9 @@ struct inst_core;
 /* `config` and `env` are copied. RESOURCE_EXHAUSTED when the entries do not fit into memory. */
 RT_MUST_USE enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env *env,
                                        struct inst_core **ret_core, struct rt_error *err);
+
+/* Frees the core and every call it made. Inbound calls still inside are abandoned by their owner,
+ * transactions still at the store are the store's. Accepts NULL, returns NULL. */
 struct inst_core *inst_core_free(struct inst_core *core);
 
 /* One row of the store. DATA_LOSS names the row when it cannot be decoded. */

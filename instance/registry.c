@@ -31,6 +31,8 @@ struct model_call *inst_registry_new_call(struct inst_core *core, enum model_cal
         .incarnation = core->membership.incarnation,
         .attempt = core->attempt,
     };
+    outbound->call = call;
+    rt_list_push_back(&core->outbounds, &outbound->link);
     call->address = (const char *)address.data;
     call->state = outbound;
     call->deadline_us = outbound->sent_us + timeout_us;
@@ -308,10 +310,11 @@ static bool says_dead(const struct inst_core *core, const struct model_response 
 
 void inst_registry_call_done(struct inst_core *core, struct model_call *call)
 {
-    const struct inst_outbound *outbound = call->state;
+    struct inst_outbound *outbound = call->state;
     bool is_current = outbound->attempt == core->attempt;
     bool is_believed = note_responder(core, &call->response);
 
+    rt_list_remove(&outbound->link);
     if (!is_believed)
         model_response_fail(&call->response, MODEL_REASON_STALE_TERM, "%s",
                             model_reason_meaning(MODEL_REASON_STALE_TERM));

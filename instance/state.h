@@ -35,6 +35,8 @@ struct inst_pull {
 
 /* model_call.state of an outbound call, in its arena. */
 struct inst_outbound {
+    struct rt_list link;     /* inst_core.outbounds */
+    struct model_call *call; /* it is part of */
     uint64_t sent_us;
     uint64_t incarnation;
     uint64_t attempt; /* REGISTER RECONCILE LEAVE: answers to earlier attempts are ignored */
@@ -55,6 +57,7 @@ enum inst_op_kind {
 
 /* One transaction in flight. */
 struct inst_op {
+    struct rt_list link; /* inst_core.ops */
     enum inst_op_kind kind;
     struct store_txn *txn;   /* owned until submitted */
     struct inst_row *row;    /* NULL for META and PRUNE */
@@ -87,7 +90,9 @@ struct inst_core {
     struct inst_config config;
     struct rt_env env;
     struct model_effects effects;
-    uint64_t now_us; /* latest reading: the clock is never taken to go back */
+    struct rt_list outbounds; /* inst_outbound.link: calls not come back; owned with their calls */
+    struct rt_list ops;       /* inst_op.link: owned */
+    uint64_t now_us;          /* latest reading: the clock is never taken to go back */
 
     struct inst_membership membership;
     struct inst_meta meta;
