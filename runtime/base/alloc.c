@@ -54,18 +54,14 @@ char *rt_xstrdup(const char *text)
 char *rt_xasprintf(const char *format, ...)
 {
     va_list arguments;
-    char *text;
+    char *text = NULL;
     int size;
 
     va_start(arguments, format);
-    size = vsnprintf(NULL, 0, format, arguments);
+    size = vasprintf(&text, format, arguments);
     va_end(arguments);
-    rt_assert(size >= 0);
-
-    text = rt_xalloc((size_t)size + 1);
-    va_start(arguments, format);
-    (void)vsnprintf(text, (size_t)size + 1, format, arguments);
-    va_end(arguments);
+    if (size < 0)
+        out_of_memory(0);
     return text;
 }
 
