@@ -1,0 +1,152 @@
+"""`redistinto dev`: starts, says where everything is, stops everything, however it ends."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import tap
+from cluster import Cluster, binary, is_running, run, wait_until
+
+
+class Dev(unittest.TestCase):
+    """Life and death of the cluster in one command."""
+
+    def assert_gone(self, pids):
+        wait_until(lambda: not any(map(is_running, pids)), "no process of the cluster is left")
+
+    def test_sigterm_stops_all_and_exits_0(self):
+        with Cluster() as cluster:
+            pids = cluster.pids()
+            self.assertEqual(len(set(pids)), 4)
+            self.assertTrue(all(map(is_running, pids)))
+            self.assertEqual(cluster.stop(), 0)
+            self.assertFalse(any(map(is_running, pids)))
+            self.assertEqual(cluster.said(), "")
+            self.assertFalse(cluster.ready_file.exists())
+
+    def test_ctrl_c_stops_all_and_exits_0(self):
+        with Cluster(instances=1) as cluster:
+            pids = cluster.pids()
+            self.assertEqual(cluster.stop(signal.SIGINT), 0)
+            self.assertFalse(any(map(is_running, pids)))
+
+    def test_ctrl_c_in_a_terminal_reaches_the_children_through_dev_only(self):
+        with Cluster(instances=1) as cluster:
+            for pid in cluster.pids():
+                self.assertNotEqual(os.getpgid(pid), os.getpgid(cluster.dev.pid))
+                self.assertNotEqual(os.getsid(pid), os.getsid(cluster.dev.pid))
+
+    def test_sigkill_of_dev_leaves_nothing_running(self):
+        with Cluster() as cluster:
+            pids = cluster.pids()
+            cluster.dev.kill()
+            cluster.dev.wait()
+            self.assert_gone(pids)
+
+    def test_sigkill_while_it_starts_leaves_nothing_running(self):
+        with tempfile.TemporaryDirectory() as directory:
+            log = pathlib.Path(directory) / "data" / "instance-1.log"
+            dev = subprocess.Popen([binary("redistinto"), "dev", "--base-port", "0",
+                                    "--data-dir", str(log.parent)], stdout=subprocess.DEVNULL)
+            wait_until(log.exists, "the first instance is started")
+            children = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and
+                        str(log.parent).encode() in _command_line(pid)]
+            dev.kill()
+            dev.wait()
+            self.assert_gone([pid for pid in children if pid != dev.pid])
+
+    def test_ready_file_and_summary(self):
+        with Cluster(instances=2) as cluster:
+            info = cluster.info
+            self.assertEqual(info["pid"], cluster.dev.pid)
+            self.assertEqual([m["name"] for m in info["instances"]], ["instance-1", "instance-2"])
+            self.assertEqual(info["data_dir"], str(cluster.data_dir))
+            self.assertEqual(json.loads(cluster.ready_file.read_text()), info)
+            self.assertEqual([p.name for p in cluster.directory.glob("ready.json*")],
+                             ["ready.json"])
+            shown = wait_until(cluster.shown, "the summary is shown")
+            self.assertIn("not for production", shown)
+            for member in info["instances"]:
+                self.assertRegex(shown, rf"{member['name']} +{member['address']} +pid "
+                                        rf"{member['pid']}\b")
+            self.assertIn(cluster.coordinator, shown)
+            self.assertNotIn("\x1b", shown)
+
+    def test_summary_as_json_is_the_ready_file(self):
+        with Cluster("-o", "json", instances=1) as cluster:
+            shown = wait_until(cluster.shown, "the summary is shown")
+            self.assertEqual(json.loads(shown), cluster.info)
+
+    def test_temporary_directory_is_removed(self):
+        with tempfile.TemporaryDirectory() as parent:
+            ready = pathlib.Path(parent) / "ready"
+            dev = subprocess.Popen([binary("redistinto"), "dev", "--base-port", "0",
+                                    "--instances", "1", "--ready-file", str(ready)],
+                                   env={**os.environ, "TMPDIR": parent},
+                                   stdout=subprocess.DEVNULL)
+            wait_until(ready.exists, "dev serves")
+            data = pathlib.Path(json.loads(ready.read_text())["data_dir"])
+            self.assertEqual(data.parent, pathlib.Path(parent).resolve())
+            self.assertTrue((data / "instance-1").is_dir())
+            dev.terminate()
+            self.assertEqual(dev.wait(), 0)
+            self.assertEqual(os.listdir(parent), [])
+
+    def test_member_that_dies_is_reported_with_how_to_restart_it(self):
+        with Cluster("--lease", "1s", instances=2) as cluster:
+            pid = cluster.pid_of("instance-2")
+            cluster.kill("instance-2")
+            said = wait_until(lambda: "by hand" in cluster.said() and cluster.said(),
+                              "dev says who died")
+            self.assertIn(f"instance-2 (pid {pid}) was killed by signal 9", said)
+            line = re.search(r"^  (.*redistinto-instance .*)$", said, re.M).group(1)
+            again = subprocess.Popen("exec " + line, shell=True, stdin=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
+            cluster.wait_state("instance-2", "alive")
+            wait_until(lambda: cluster.cli("health").code == 0, "all serve again")
+            self.assertIsNone(cluster.dev.poll())
+            again.terminate()
+            self.assertEqual(again.wait(), 0)
+            self.assertEqual(cluster.stop(), 0)
+
+    def test_data_survive_a_second_run(self):
+        with Cluster(instances=1) as cluster:
+            cluster.stop()
+            first = (cluster.data_dir / "coordinator").stat().st_ino
+            cluster.start()
+            self.assertEqual((cluster.data_dir / "coordinator").stat().st_ino, first)
+            self.assertEqual(cluster.cli("health").code, 0)
+
+    def test_second_dev_on_the_same_data_is_refused(self):
+        with Cluster(instances=1) as cluster:
+            result = run("redistinto", "dev", "--base-port", "0", "--data-dir", cluster.data_dir)
+            self.assertEqual(result.code, 4, result.err)
+            self.assertIn(b"coordinator exited with status 4", result.err)
+            self.assertIn(b"Its log ends with:", result.err)
+            self.assertEqual(cluster.cli("health").code, 0)
+
+    def test_paused_member_does_not_keep_dev_from_ending(self):
+        with Cluster(instances=1) as cluster:
+            pids = cluster.pids()
+            cluster.pause("instance-1")
+            cluster.dev.send_signal(signal.SIGTERM)
+            wait_until(lambda: cluster.dev.send_signal(signal.SIGTERM) or
+                       cluster.dev.poll() is not None, "the second signal kills")
+            self.assertEqual(cluster.dev.returncode, 1)
+            self.assertIn("while stopping", cluster.said())
+            self.assertFalse(any(map(is_running, pids)))
+
+
+def _command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+if __name__ == "__main__":
+    tap.main()
