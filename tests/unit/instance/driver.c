@@ -7,11 +7,28 @@
 
 #include "runtime/base/alloc.h"
 
+static uint64_t stepping_now_us(void *ctx)
+{
+    struct driver *driver = ctx;
+
+    driver->env.now_us += driver->step_us;
+    return driver->env.now_us;
+}
+
+static uint64_t stepping_random(void *ctx)
+{
+    struct driver *driver = ctx;
+
+    return rt_env_random(&driver->env.env);
+}
+
 struct driver *driver_new(void)
 {
     struct driver *driver = calloc(1, sizeof(*driver));
 
     test_env_init(&driver->env, 1);
+    driver->stepping =
+        (struct rt_env){.now_us = stepping_now_us, .random = stepping_random, .ctx = driver};
     rt_list_init(&driver->replies);
     rt_list_init(&driver->calls);
     rt_list_init(&driver->txns);
@@ -213,7 +230,7 @@ void driver_boot(struct driver *driver)
 {
     abandon(driver);
     driver->incarnation += DRIVER_INCARNATION;
-    cr_assert_eq(inst_core_new(&driver->config, &driver->env.env, &driver->core, NULL), RT_OK);
+    cr_assert_eq(inst_core_new(&driver->config, &driver->stepping, &driver->core, NULL), RT_OK);
     for (size_t i = 0; i < driver->n_disk; i++) {
         const struct driver_row *row = &driver->disk[i];
 

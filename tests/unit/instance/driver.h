@@ -29,6 +29,8 @@ struct driver_row {
 
 struct driver {
     struct test_env env;
+    struct rt_env stepping; /* what the core sees: the fake clock, plus step_us a reading */
+    uint64_t step_us;
     struct inst_config config;
     struct inst_core *core;
     struct model_id cluster_id;
