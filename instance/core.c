@@ -82,9 +82,15 @@ static bool may_write(const struct inst_core *core)
            core->membership.state != INST_MEMBERSHIP_STOPPED;
 }
 
+/* Pruning frees rows, and Reconcile keeps its place among them. */
+static bool may_reap(const struct inst_core *core)
+{
+    return core->membership.state != INST_MEMBERSHIP_RECONCILING;
+}
+
 void inst_core_settle(struct inst_core *core)
 {
-    if (core->dedup.n_condemned > 0 && may_write(core))
+    if (core->dedup.n_condemned > 0 && may_write(core) && may_reap(core))
         inst_commit_prune(core, core->now_us);
     if (core->meta_dirty && may_write(core) && core->now_us >= core->meta_retry_at_us)
         inst_commit_meta(core);
@@ -159,7 +165,7 @@ void inst_core_submit(struct inst_core *core, struct model_call *call)
         key = call->request.drop.key;
     call->state = NULL;
     inst_dispatch(core, call, false);
-    if (key.size > 0)
+    if (key.size > 0 && may_reap(core))
         reap(core, key);
     inst_core_settle(core);
 }
@@ -196,10 +202,9 @@ uint64_t inst_core_next_wakeup_us(const struct inst_core *core)
         at = pull_due_us;
     if (core->waits_due_us < at)
         at = core->waits_due_us;
-    if (core->prune_at_us < at && may_write(core))
+    if (core->prune_at_us < at && may_write(core) && may_reap(core))
         at = core->prune_at_us;
-    if (core->meta_dirty && !core->meta_in_flight && core->meta_retry_at_us < at &&
-        may_write(core))
+    if (core->meta_dirty && !core->meta_in_flight && core->meta_retry_at_us < at && may_write(core))
         at = core->meta_retry_at_us;
     return at;
 }
