@@ -201,14 +201,36 @@ static enum sim_result on_ok(struct direct *direct, const struct model_call *cal
     return answer->stale ? SIM_RESULT_MAYBE : SIM_RESULT_OK;
 }
 
+/* A hint is as good as a route; some clients do not look at it. */
+static void take_hint(struct direct *direct, const struct model_error *error)
+{
+    struct sim_world *world = direct->node->world;
+    const struct sim_route *last = draw_route(direct);
+    struct sim_route *route;
+
+    if (!error->has_hint || !last || roll(direct, 2) == 0)
+        return;
+    route = &world->routes[direct->key][world->n_routes[direct->key]++ % SIM_ROUTES_MAX];
+    *route = (struct sim_route){
+        .node = sim_world_node_at(world, error->hint.address)->index,
+        .epoch = error->hint.epoch,
+        .incarnation = error->hint.incarnation,
+        .token = last->token,
+        .may_store = last->may_store && last->epoch == error->hint.epoch,
+    };
+}
+
 static void direct_call_done(struct sim_node *node, struct model_call *call)
 {
     struct direct *direct = direct_of(node);
     enum model_call_kind kind = call->request.kind;
     bool is_no = call->response.code != RT_OK && call->response.error.applied == MODEL_APPLIED_NO;
-    const struct sim_route *route = draw_route(direct);
+    const struct sim_route *route;
 
     direct->outside = NULL;
+    if (call->response.code != RT_OK)
+        take_hint(direct, &call->response.error);
+    route = draw_route(direct);
     if (call->response.code == RT_OK) {
         end_op(direct, on_ok(direct, call));
     } else {

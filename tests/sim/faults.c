@@ -96,6 +96,7 @@ static void on_remedy(void *ctx)
     case SIM_FAULT_RESET:
     case SIM_FAULT_PAUSE:
     case SIM_FAULT_COMMIT_PAUSE:
+    case SIM_FAULT_RENEW_PAUSE:
     case SIM_FAULT_COORDINATOR_PAUSE:
     case SIM_FAULT_DISK_STALL:
     case SIM_FAULT_DISK_UNKNOWN:
@@ -216,6 +217,7 @@ static void strike(struct sim_world *world, enum sim_fault fault)
     case SIM_FAULT_PAUSE:
     case SIM_FAULT_DUPLICATE:
     case SIM_FAULT_COMMIT_PAUSE:
+    case SIM_FAULT_RENEW_PAUSE:
         pause(world, SIM_FAULT_PAUSE, pick(world, SIM_NODE_INSTANCE));
         break;
     case SIM_FAULT_COORDINATOR_PAUSE:

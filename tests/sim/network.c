@@ -105,7 +105,14 @@ static void on_answer(void *ctx)
 static void on_answer_arrives(void *ctx)
 {
     struct rpc *rpc = ctx;
+    struct sim_world *world = rpc->network->world;
 
+    /* The lease counts from the sending, however late its holder gets to know of it. */
+    if (rpc->inbound.request.kind == MODEL_CALL_RENEW && !world->is_healed &&
+        sim_world_chance(world, world->plan.renew_pause_ppm)) {
+        sim_stats_fault(&world->stats, SIM_FAULT_RENEW_PAUSE);
+        sim_node_pause(rpc->from, sim_world_pause_us(world));
+    }
     sim_node_happen(rpc->from, on_answer, rpc_unref, rpc);
 }
 

@@ -32,7 +32,7 @@ static void coordinator_create(struct sim_node *node)
     const struct sim_plan *plan = &node->world->plan;
     struct coordinator *coordinator = rt_xalloc(sizeof(*coordinator));
     struct coord_config config = {
-        .member_lease = plan->member_lease,
+        .member_lease = rt_rng_below(&node->world->rng, 2) ? plan->member_lease : plan->other_lease,
         .session_lease = plan->session_lease,
         .key_max = MODEL_KEY_MAX,
         .locking = plan->locking,

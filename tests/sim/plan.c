@@ -22,10 +22,13 @@ static void draw_modes(struct sim_plan *plan, struct rt_rng *rng)
 static void draw_leases(struct sim_plan *plan, struct rt_rng *rng)
 {
     uint64_t member_ms = rt_rng_below(rng, 2) == 0 ? 1000 : 3000;
+    uint64_t other_ms = rt_rng_below(rng, 4) == 0 ? 4000 - member_ms : member_ms;
     uint64_t session_ms = rt_rng_below(rng, 2) == 0 ? 1000 : 3000;
     enum rt_code code;
 
     code = model_lease_init(&plan->member_lease, member_ms, NULL);
+    rt_assert(code == RT_OK);
+    code = model_lease_init(&plan->other_lease, other_ms, NULL);
     rt_assert(code == RT_OK);
     code = model_lease_init(&plan->session_lease, session_ms, NULL);
     rt_assert(code == RT_OK);
@@ -51,5 +54,6 @@ void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
     plan->straggler_ppm = (uint32_t)between(rng, 0, 5) * 1000;
     plan->loss_ppm = (uint32_t)between(rng, 0, 2) * 5000;
     plan->duplicate_ppm = (uint32_t)between(rng, 0, 4) * 10000;
+    plan->renew_pause_ppm = (uint32_t)between(rng, 0, 3) * 10000;
     plan->commit_pause_ppm = (uint32_t)between(rng, 0, 4) * 5000;
 }

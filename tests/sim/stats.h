@@ -16,6 +16,7 @@
     FAULT(PARTITION, "partition")                                                                  \
     FAULT(PAUSE, "pause")                                                                          \
     FAULT(COMMIT_PAUSE, "pause_after_commit")                                                      \
+    FAULT(RENEW_PAUSE, "pause_before_renew_answer")                                                \
     FAULT(INSTANCE_CRASH, "instance_crash")                                                        \
     FAULT(COORDINATOR_CRASH, "coordinator_crash")                                                  \
     FAULT(COORDINATOR_PAUSE, "coordinator_pause")                                                  \

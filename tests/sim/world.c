@@ -143,6 +143,7 @@ static bool is_verified(struct sim_world *world)
 static uint64_t recovery_us(const struct sim_world *world)
 {
     return 2 * (model_lease_dead_at(&world->plan.member_lease, 0) +
+                model_lease_dead_at(&world->plan.other_lease, 0) +
                 model_lease_dead_at(&world->plan.session_lease, 0)) +
            8 * (uint64_t)SECOND_US;
 }

@@ -27,6 +27,8 @@ struct sim_plan {
     unsigned n_directs;
     unsigned n_keys;
     struct model_lease member_lease;
+    struct model_lease
+        other_lease; /* some starts of the coordinator are configured with this one */
     struct model_lease session_lease;
     enum model_locking locking;
     enum coord_owner_down owner_down;
@@ -39,6 +41,7 @@ struct sim_plan {
     uint32_t straggler_ppm;   /* messages that are delayed by up to two leases */
     uint32_t loss_ppm;
     uint32_t duplicate_ppm;
+    uint32_t renew_pause_ppm;  /* pauses between the arrival of a Renew's answer and its reading */
     uint32_t commit_pause_ppm; /* pauses between a commit and its completion */
 };
 
