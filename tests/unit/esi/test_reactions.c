@@ -242,6 +242,19 @@ Test(reactions, lock_fenced_fails_without_a_new_get)
     expect_failure_at_once(MODEL_REASON_LOCK_FENCED);
 }
 
+Test(reactions, lock_fenced_is_not_repeated_even_when_applied_is_unset)
+{
+    struct session_fixture f;
+    struct model_call *call = begin_set(&f);
+
+    model_response_fail(&call->response, MODEL_REASON_LOCK_FENCED, "fenced");
+    call->response.error.applied = MODEL_APPLIED_MAYBE;
+    esi_session_call_done(f.session, call);
+    session_fixture_expect_failure(&f, ESI_OUTCOME_UNKNOWN, MODEL_REASON_LOCK_FENCED);
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    session_fixture_deinit(&f);
+}
+
 Test(reactions, failed_precondition_fails_at_once)
 {
     expect_failure_at_once(MODEL_REASON_KEY_NOT_LOCKED);
@@ -343,6 +356,31 @@ Test(reactions, budget_stops_retries_of_a_client_that_only_fails)
     cr_assert_leq(n_requests - n_statements,
                   n_statements / 5 + 10 + (uint32_t)(f.scripted.fake.now_us / 1000000));
     cr_assert_geq(n_requests - n_statements, 10);
+    session_fixture_deinit(&f);
+}
+
+Test(reactions, statements_earn_retries)
+{
+    struct session_fixture f;
+
+    session_fixture_open(&f);
+    for (int i = 0; i < 2; i++) {
+        session_fixture_execute(&f, MODEL_STATEMENT_SET, "k", "v");
+        (void)fail_all(&f, scripted_take_execute(&f.scripted, MODEL_STATEMENT_SET),
+                       MODEL_REASON_MOVING);
+        session_fixture_expect_failure(&f, ESI_OUTCOME_FAILED, MODEL_REASON_MOVING);
+    }
+    session_fixture_execute(&f, MODEL_STATEMENT_SET, "k", "v");
+    cr_assert_lt(
+        fail_all(&f, scripted_take_execute(&f.scripted, MODEL_STATEMENT_SET), MODEL_REASON_MOVING),
+        ESI_RETRY_ATTEMPTS_MAX);
+    session_fixture_expect_failure(&f, ESI_OUTCOME_FAILED, MODEL_REASON_MOVING);
+    for (int i = 0; i < 5 * ESI_RETRY_ATTEMPTS_MAX; i++)
+        session_fixture_run(&f, MODEL_STATEMENT_SET, 0, 1);
+    session_fixture_execute(&f, MODEL_STATEMENT_SET, "k", "v");
+    cr_assert_eq(
+        fail_all(&f, scripted_take_execute(&f.scripted, MODEL_STATEMENT_SET), MODEL_REASON_MOVING),
+        ESI_RETRY_ATTEMPTS_MAX);
     session_fixture_deinit(&f);
 }
 

@@ -427,6 +427,22 @@ Test(session, a_set_before_a_delete_is_not_owed_to_the_store)
     session_fixture_deinit(&f);
 }
 
+Test(session, a_set_without_the_lock_is_not_owed_to_the_store)
+{
+    struct session_fixture f;
+    struct model_call *call;
+
+    session_fixture_open(&f);
+    session_fixture_run(&f, MODEL_STATEMENT_GET, 7, 0);
+    session_fixture_run(&f, MODEL_STATEMENT_STORE, 0, 1);
+    session_fixture_run(&f, MODEL_STATEMENT_SET, 0, 2);
+    session_fixture_execute(&f, MODEL_STATEMENT_STORE, "k", "");
+    call = scripted_take_execute(&f.scripted, MODEL_STATEMENT_STORE);
+    cr_assert_not(call->request.execute.has_last_set);
+    scripted_done(&f.scripted, call, 0, 2);
+    session_fixture_deinit(&f);
+}
+
 Test(session, c43_second_get_by_the_holder_keeps_the_last_set)
 {
     struct session_fixture f;
@@ -598,6 +614,20 @@ Test(session, close_is_tried_for_two_seconds)
     cr_assert_gt(n, 3);
     cr_assert_leq(f.scripted.fake.now_us, began + 2000000);
     cr_assert_null(esi_session_failure(f.session));
+    session_fixture_deinit(&f);
+}
+
+Test(session, no_keep_alive_follows_a_close)
+{
+    struct session_fixture f;
+
+    session_fixture_open(&f);
+    f.scripted.answer_keep_alives = false;
+    scripted_pass(&f.scripted, 2000000);
+    esi_session_close(f.session);
+    (void)scripted_take(&f.scripted, MODEL_CALL_CLOSE_SESSION);
+    scripted_pass(&f.scripted, 1900000);
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0);
     session_fixture_deinit(&f);
 }
 
