@@ -6,6 +6,13 @@
 #include "esi-client/text.h"
 #include "runtime/base/json.h"
 
+/* The owner's answers to writes say that there is a value, without it. */
+static bool answers_value(const struct esi_result *result)
+{
+    return result->response.data.has_value && (result->statement.kind == MODEL_STATEMENT_GET ||
+                                               result->statement.kind == MODEL_STATEMENT_READ);
+}
+
 const char *esi_report_outcome_name(enum esi_outcome outcome)
 {
     static const char *const names[] = {
@@ -47,7 +54,7 @@ static void append_answer(struct rt_buffer *buffer, const struct esi_result *res
         rt_buffer_printf(buffer, " for %s", response->holder[0] ? response->holder : "the lock");
         return;
     }
-    if (response->data.has_value && result->statement.kind != MODEL_STATEMENT_SET) {
+    if (answers_value(result)) {
         rt_buffer_append_byte(buffer, ' ');
         esi_text_append_quoted(buffer, response->data.value, ESI_REPORT_VALUE_MAX);
     }
@@ -97,7 +104,7 @@ static void add_answer(struct rt_json *json, const struct esi_result *result)
         rt_json_string(json, "holder", response->holder);
         return;
     }
-    if (response->data.has_value && result->statement.kind != MODEL_STATEMENT_SET)
+    if (answers_value(result))
         rt_json_bytes(json, "value", response->data.value);
     if (result->statement.kind == MODEL_STATEMENT_GET)
         rt_json_u64(json, "lock_token", response->lock_token);

@@ -94,6 +94,7 @@ Test(report, text_of_success)
 
     result = result_of(MODEL_STATEMENT_STORE, "k", "");
     result.response.lock_lost = true;
+    result.response.data.has_value = true;
     result.latency_us = 7;
     expect_text(&result, "a.esi:3: STORE k ok lock_lost 0.007 ms\n");
 }
