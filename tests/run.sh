@@ -83,7 +83,7 @@ configure() { # BUILD_DIR OPTIONS...: configures once, keeps the options current
     local build=$1
     shift
     if [ -f "$build/build.ninja" ]; then
-        meson configure "$build" "$options"
+        meson setup --reconfigure "$build" "$options"
     else
         meson setup "$build" "$options" "$@"
     fi
