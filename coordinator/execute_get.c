@@ -62,14 +62,14 @@ static void lock(struct coord_core *core, struct coord_task *task)
 }
 
 /* Another session holds the key, or it is another's turn. */
-static void wait_in_line(struct coord_core *core, struct coord_task *task)
+static void wait_in_line(struct coord_core *core, struct coord_task *task, struct coord_key *key)
 {
-    struct coord_key_extra *extra = task->latched->extra;
-    const struct coord_session *ahead = extra->holder ? extra->holder : extra->turn->session;
+    const struct coord_session *ahead =
+        key->extra->holder ? key->extra->holder : key->extra->turn->session;
     struct model_execute_response *execute;
 
-    if (!coord_locks_find_waiter(task->latched, task->session) &&
-        !coord_locks_add_waiter(task->latched, task->session)) {
+    if (!coord_locks_find_waiter(key, task->session) &&
+        !coord_locks_add_waiter(key, task->session)) {
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
         return;
     }
@@ -107,18 +107,20 @@ static void answer_holder(struct coord_core *core, struct coord_task *task, enum
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
 }
 
+/* The lock decides first, and without the latch: whoever has to wait says so at once, whatever is
+ * under way for the holder. */
 void coord_execute_get(struct coord_core *core, struct coord_task *task)
 {
+    struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+    bool is_holder = key && coord_key_holder(key) == task->session;
     enum coord_owner owner;
-    bool is_holder;
 
-    if (!coord_task_latch(core, task, coord_execute_run))
-        return;
-    is_holder = coord_key_holder(task->latched) == task->session;
-    if (!is_holder && !coord_locks_is_free_for(task->latched, task->session)) {
-        wait_in_line(core, task);
+    if (key && !is_holder && !coord_locks_is_free_for(key, task->session)) {
+        wait_in_line(core, task, key);
         return;
     }
+    if (!coord_task_latch(core, task, coord_execute_run))
+        return;
     owner = coord_execute_owner(core, task, task->latched);
     if (owner == COORD_OWNER_HANDLED)
         return;

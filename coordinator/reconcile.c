@@ -167,8 +167,8 @@ static void on_part_committed(struct coord_core *core, struct coord_task *task)
 
     member->busy = false;
     if (task->outcome == STORE_COMMITTED) {
-        if (task->member_row.ordinal != 0) {
-            member->row = task->member_row;
+        if (task->member_row) {
+            member->row = *task->member_row;
             rt_log(RT_LOG_INFO, "event=member_alive name=%s", member->name);
         }
         coord_task_reply(core, task);
@@ -194,9 +194,9 @@ static void answer_part(struct coord_core *core, struct coord_task *task,
     response->reconcile.n_rows = answer->n_rows;
     response->reconcile.done = done;
     if (done && member->row.state == MODEL_MEMBER_JOINING) {
-        task->member_row = member->row;
-        task->member_row.state = MODEL_MEMBER_ALIVE;
-        coord_rows_put_member(coord_task_txn(task), member->name, &task->member_row);
+        task->member_row = rt_xmemdup(&member->row, sizeof(member->row));
+        task->member_row->state = MODEL_MEMBER_ALIVE;
+        coord_rows_put_member(coord_task_txn(task), member->name, task->member_row);
         coord_task_set_route(task, coord_task_number(core, task));
     }
     if (!task->txn) {

@@ -5,8 +5,6 @@
  */
 #include "coordinator/registry.h"
 
-#include <stdio.h>
-
 #include "runtime/base/log.h"
 
 static uint64_t dead_at(const struct coord_core *core, const struct coord_member *member)
@@ -69,7 +67,7 @@ static void on_ended(struct coord_core *core, struct coord_task *task)
 
     member->busy = false;
     if (task->outcome == STORE_COMMITTED) {
-        member->row = task->member_row;
+        member->row = *task->member_row;
         member->ending = false;
         rt_log(RT_LOG_INFO, "event=member_%s name=%s incarnation=%llu",
                model_member_state_name(member->row.state), member->name,
@@ -93,12 +91,12 @@ static void end_member(struct coord_core *core, struct coord_task *task,
                        struct coord_member *member, enum model_member_state state)
 {
     task->member = member;
-    task->member_row = member->row;
-    task->member_row.state = state;
+    task->member_row = rt_xmemdup(&member->row, sizeof(member->row));
+    task->member_row->state = state;
     member->ending = true;
     member->busy = true;
     coord_members_refresh(&core->members);
-    coord_rows_put_member(coord_task_txn(task), member->name, &task->member_row);
+    coord_rows_put_member(coord_task_txn(task), member->name, task->member_row);
     coord_task_set_route(task, coord_task_number(core, task));
     coord_task_commit(core, task, on_ended);
 }
@@ -246,7 +244,7 @@ static void begin_incarnation(struct coord_core *core, struct coord_task *task)
 
     if (coord_member_is_live(member))
         member->takeover_us = coord_now_us(core);
-    member->row = task->member_row;
+    member->row = *task->member_row;
     member->ending = false;
     member->last_grant_us = coord_now_us(core);
     member->entries_free = member->row.entries_total;
@@ -287,9 +285,7 @@ static void submit_incarnation(struct coord_core *core, struct coord_task *task,
                                struct coord_member *member)
 {
     const struct model_register_request *request = &task->call->request.reg;
-
-    task->member = member;
-    task->member_row = (struct coord_member_row){
+    struct coord_member_row row = {
         .ordinal = member->row.ordinal,
         .state = MODEL_MEMBER_JOINING,
         .incarnation = coord_task_number(core, task),
@@ -300,13 +296,16 @@ static void submit_incarnation(struct coord_core *core, struct coord_task *task,
         .entries_total = request->entries_total,
         .entry_size = request->entry_size,
     };
-    memcpy(task->member_row.address, request->address, sizeof(task->member_row.address));
+
+    memcpy(row.address, request->address, sizeof(row.address));
+    task->member = member;
+    task->member_row = rt_xmemdup(&row, sizeof(row));
     member->busy = true;
     if (coord_member_is_live(member))
         member->ending = true;
     coord_members_refresh(&core->members);
-    coord_rows_put_member(coord_task_txn(task), member->name, &task->member_row);
-    coord_task_set_route(task, task->member_row.incarnation);
+    coord_rows_put_member(coord_task_txn(task), member->name, &row);
+    coord_task_set_route(task, row.incarnation);
     coord_task_commit(core, task, on_registered);
 }
 

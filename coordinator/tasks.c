@@ -5,7 +5,7 @@
  */
 #include "coordinator/tasks.h"
 
-#include "coordinator/locks.h"
+#include "runtime/base/alloc.h"
 
 enum {
     DEADLINE_DEFAULT_US = 10000000, /* for calls that come without one */
@@ -84,6 +84,7 @@ static void free_task(struct coord_task *task)
     rt_list_remove(&task->placing_link);
     (void)store_txn_free(task->txn);
     (void)model_call_free(task->answer);
+    (void)rt_free(task->member_row);
     (void)rt_free(task);
 }
 

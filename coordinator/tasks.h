@@ -65,11 +65,11 @@ struct coord_task {
     uint64_t txn_mark;   /* counter row in it */
     uint64_t txn_route;  /* route row in it */
     enum coord_row_change change;
-    struct coord_key_row row;           /* of the key, with `change` */
-    struct coord_member_row member_row; /* REGISTER */
-    struct coord_done done;             /* the statement, for its session's records */
-    uint64_t done_below;                /* as the statement said */
-    bool done_written;                  /* `done` is in the transaction */
+    struct coord_key_row row;            /* of the key, with `change` */
+    struct coord_member_row *member_row; /* owned; what the transaction makes of the member */
+    struct coord_done done;              /* the statement, for its session's records */
+    uint64_t done_below;                 /* as the statement said */
+    bool done_written;                   /* `done` is in the transaction */
 
     uint8_t key_size; /* 0 = no key */
     uint8_t key[];

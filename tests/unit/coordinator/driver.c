@@ -78,6 +78,20 @@ void driver_commit(struct driver *driver, enum store_outcome outcome)
     driver_settle(driver);
 }
 
+void driver_forget_rows(struct driver *driver)
+{
+    struct rt_list *node;
+
+    driver_settle(driver);
+    while ((node = rt_list_pop_front(&driver->txns))) {
+        struct store_txn *txn = RT_LIST_ENTRY(node, struct store_txn, link);
+
+        txn->outcome = STORE_COMMITTED;
+        coord_core_txn_done(driver->core, txn);
+        driver_settle(driver);
+    }
+}
+
 static enum store_outcome next_outcome(struct driver *driver)
 {
     enum store_outcome outcome = driver->outcomes[0];

@@ -80,6 +80,9 @@ void driver_sleep_ms(struct driver *driver, uint64_t ms);
 void driver_commit(struct driver *driver, enum store_outcome outcome);
 size_t driver_n_txns(const struct driver *driver);
 
+/* Completes all transactions without keeping their rows, then settles: for tests with many rows. */
+void driver_forget_rows(struct driver *driver);
+
 /* The oldest unanswered outbound call of the kind; NULL when there is none. */
 struct model_call *driver_find_call(struct driver *driver, enum model_call_kind kind);
 /* By the double; or as if nobody had answered; or with an error. Settles. */
