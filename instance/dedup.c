@@ -302,6 +302,14 @@ void inst_dedup_row_committed(struct inst_row *row)
     row->n_volatile = 0;
 }
 
+/* An unreadable one may be of any epoch. */
+static bool is_older(const struct inst_dedup_entry *entry, uint64_t epoch)
+{
+    if (epoch == UINT64_MAX)
+        return true;
+    return !entry->result.unknown && entry->result.version.epoch < epoch;
+}
+
 static void forget_list(struct inst_dedup *dedup, struct rt_list *list, uint64_t below_epoch)
 {
     struct rt_list taken;
@@ -312,7 +320,7 @@ static void forget_list(struct inst_dedup *dedup, struct rt_list *list, uint64_t
         struct inst_dedup_entry *entry =
             RT_LIST_ENTRY(taken.next, struct inst_dedup_entry, row_link);
 
-        if (entry->client && entry->result.version.epoch < below_epoch) {
+        if (entry->client && is_older(entry, below_epoch)) {
             forget(dedup, entry);
         } else {
             rt_list_remove(&entry->row_link);
