@@ -29,6 +29,11 @@ bool rpc_call_is_stream(const struct rpc_call *call)
     return call->method->table.kind != RPC_UNARY;
 }
 
+bool rpc_call_sends_many(const struct rpc_call *call)
+{
+    return call->method->table.kind == RPC_SERVER_STREAM || call->method->table.kind == RPC_BIDI;
+}
+
 /* ---- objects and their pool ---- */
 
 static void on_requested(struct rpc_op *op, bool ok);
@@ -216,6 +221,17 @@ static void set_deadline(struct rpc_call *call)
             call->started_us + (uint64_t)call->server->options.unary_deadline_ms * 1000;
 }
 
+/* As HTTP/2 counts it. */
+static size_t metadata_size(const struct rpc_call *call)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < call->metadata.count; i++)
+        size += GRPC_SLICE_LENGTH(call->metadata.metadata[i].key) +
+                GRPC_SLICE_LENGTH(call->metadata.metadata[i].value) + RPC_METADATA_ENTRY_BYTES;
+    return size;
+}
+
 /* Call lock held. Counts the call in any case; deliver_over() counts it out. */
 static void admit(struct rpc_call *call)
 {
@@ -229,6 +245,8 @@ static void admit(struct rpc_call *call)
     else if (before >= limit)
         rpc_call_end_locked(call, RT_RESOURCE_EXHAUSTED, NULL,
                             is_stream ? "too many streams" : "too many calls");
+    else if (metadata_size(call) > server->options.max_metadata_bytes)
+        rpc_call_end_locked(call, RT_RESOURCE_EXHAUSTED, NULL, "too much metadata");
 }
 
 static void on_requested(struct rpc_op *op, bool ok)

@@ -64,6 +64,7 @@ void rpc_call_finish(struct rpc_call *call, const struct rt_error *err)
         rpc_call_fail(call, err);
         return;
     }
+    rt_assert(rpc_call_sends_many(call));
     rpc_call_lock(call);
     if (take_user_end(call)) {
         rpc_call_end_locked(call, RT_OK, NULL, NULL);

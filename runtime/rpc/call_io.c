@@ -169,6 +169,7 @@ enum rt_code rpc_call_send(struct rpc_call *call, const ProtobufCMessage *messag
     size_t size;
     grpc_byte_buffer *buffer = rpc_encode(message, &size);
 
+    rt_assert(rpc_call_sends_many(call));
     rpc_call_lock(call);
     if (call->phase != RPC_CALL_OPEN)
         code = RT_CANCELLED;

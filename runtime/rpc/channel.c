@@ -28,7 +28,7 @@ static struct rpc_channel_options fill_options(const struct rpc_channel_options 
     if (given)
         o = *given;
     o.max_message_bytes = or_default(o.max_message_bytes, 4 * 1024 * 1024);
-    o.max_metadata_bytes = or_default(o.max_metadata_bytes, 8 * 1024);
+    o.max_metadata_bytes = or_default(o.max_metadata_bytes, 64 * 1024);
     o.max_arena_bytes = or_default(o.max_arena_bytes, 32 * 1024 * 1024);
     o.min_backoff_ms = or_default(o.min_backoff_ms, 100);
     o.max_backoff_ms = or_default(o.max_backoff_ms, 2000);
@@ -41,7 +41,7 @@ static struct rpc_channel_options fill_options(const struct rpc_channel_options 
 
 static grpc_arg integer_arg(const char *key, uint32_t value)
 {
-    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key};
+    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)key};
 
     arg.value.integer = (int)value;
     return arg;
@@ -177,8 +177,7 @@ static void begin_close(struct rpc_channel *channel)
     rt_list_for_each (node, &channel->flights) {
         struct rpc_flight *flight = RT_LIST_ENTRY(node, struct rpc_flight, link);
 
-        (void)grpc_call_cancel_with_status(flight->core, GRPC_STATUS_CANCELLED,
-                                           "the channel was closed", NULL);
+        rpc_flight_cancel(flight);
     }
     close_if_empty(channel);
 }
@@ -317,13 +316,33 @@ void rpc_flight_add_status(struct rpc_flight *flight, grpc_op *part)
     part->data.recv_status_on_client.status_details = &flight->text;
 }
 
+void rpc_flight_cancel(struct rpc_flight *flight)
+{
+    if (!flight->core)
+        return;
+    atomic_store(&flight->is_cancelled, true);
+    (void)grpc_call_cancel(flight->core, NULL);
+}
+
+/* A server that goes away cuts calls that it has not looked at yet: core ends their streams or
+ * sends CANCELLED with a text of its own, which is that word. */
+static bool was_cut(const struct rpc_flight *flight)
+{
+    return flight->status == GRPC_STATUS_CANCELLED && !atomic_load(&flight->is_cancelled) &&
+           (grpc_call_failed_before_recv_message(flight->core) ||
+            grpc_slice_str_cmp(flight->text, "CANCELLED") == 0);
+}
+
 const struct rt_error *rpc_flight_error(const struct rpc_flight *flight, struct rt_error *ret_err)
 {
     if (flight->refusal.code != RT_OK)
         return &flight->refusal;
     if (flight->status == GRPC_STATUS_OK)
         return NULL;
-    rpc_error_of_status(flight->status, flight->text, &flight->trailers, ret_err);
+    if (was_cut(flight))
+        (void)rt_fail(ret_err, RT_UNAVAILABLE, "the server cut the call");
+    else
+        rpc_error_of_status(flight->status, flight->text, &flight->trailers, ret_err);
     return ret_err;
 }
 

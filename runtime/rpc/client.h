@@ -30,7 +30,7 @@ enum {
 /* Zero means the default. */
 struct rpc_channel_options {
     uint32_t max_message_bytes;    /* 4 MiB */
-    uint32_t max_metadata_bytes;   /* 8 KiB */
+    uint32_t max_metadata_bytes;   /* 64 KiB; a server over it loses the connection */
     uint32_t max_arena_bytes;      /* 32 MiB, decoded form of one message */
     uint32_t min_backoff_ms;       /* 100 */
     uint32_t max_backoff_ms;       /* 2000 */
@@ -85,7 +85,9 @@ typedef void (*rpc_client_cb)(struct rpc_client_call *call, const ProtobufCMessa
                               const struct rt_error *err, void *ctx);
 
 /* Nothing is kept of the arguments but the method's descriptor. Failures of any kind arrive in
- * cb: INVALID_ARGUMENT for illegal metadata, INTERNAL for an undecodable response. Any thread. */
+ * cb: INVALID_ARGUMENT for illegal metadata, INTERNAL for an undecodable response, UNAVAILABLE when
+ * the server cut the call. A call that could not be started completes on the loop thread. Any
+ * thread. */
 void rpc_client_call(struct rpc_channel *channel, const struct rpc_client_method *method,
                      const ProtobufCMessage *request, const struct rpc_client_options *options,
                      rpc_client_cb cb, void *ctx);

@@ -155,8 +155,8 @@ void rpc_client_call(struct rpc_channel *channel, const struct rpc_client_method
 void rpc_client_call_cancel(struct rpc_client_call *call)
 {
     (void)pthread_mutex_lock(&call->lock);
-    if (!call->is_over && call->flight.core)
-        (void)grpc_call_cancel(call->flight.core, NULL);
+    if (!call->is_over)
+        rpc_flight_cancel(&call->flight);
     (void)pthread_mutex_unlock(&call->lock);
 }
 

@@ -42,7 +42,8 @@ struct rpc_channel {
 struct rpc_flight {
     struct rt_list link; /* in the channel's flights, under its lock */
     struct rpc_channel *channel;
-    grpc_call *core; /* owned until the end */
+    grpc_call *core;          /* owned until the end */
+    atomic_bool is_cancelled; /* on this side */
     grpc_metadata metadata[RPC_CLIENT_METADATA_MAX];
     size_t n_metadata;
     uint32_t header_flags;
@@ -65,6 +66,9 @@ void rpc_flight_end(struct rpc_flight *flight);
 /* The part of a batch that sends the headers, and the one that receives the status. */
 void rpc_flight_add_headers(struct rpc_flight *flight, grpc_op *part);
 void rpc_flight_add_status(struct rpc_flight *flight, grpc_op *part);
+
+/* Any thread, as long as the flight has not ended. */
+void rpc_flight_cancel(struct rpc_flight *flight);
 
 /* NULL for OK; otherwise *ret_err filled in. */
 const struct rt_error *rpc_flight_error(const struct rpc_flight *flight, struct rt_error *ret_err);

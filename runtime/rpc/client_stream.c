@@ -109,8 +109,7 @@ static void deliver_message(struct rpc_client_stream *stream)
     lock_stream(stream);
     stream->is_read_ended = true;
     stream->flight.refusal = err;
-    if (stream->flight.core)
-        (void)grpc_call_cancel(stream->flight.core, NULL);
+    rpc_flight_cancel(&stream->flight);
     unlock_stream(stream);
 }
 
@@ -379,8 +378,7 @@ struct rpc_client_stream *rpc_client_stream_open(struct rpc_channel *channel,
 void rpc_client_stream_cancel(struct rpc_client_stream *stream)
 {
     lock_stream(stream);
-    if (stream->flight.core)
-        (void)grpc_call_cancel(stream->flight.core, NULL);
+    rpc_flight_cancel(&stream->flight);
     unlock_stream(stream);
 }
 

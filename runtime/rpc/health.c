@@ -1,20 +1,22 @@
 /*
- * grpc.health.v1 on the same tables as every other service: Check answers from a map, Watch sends
+ * grpc.health.v1 on the same tables as every other service: Check answers from a list, Watch sends
  * each change of one name until the client goes or the server drains.
  *
  * Invariant: a watch that is in the list is open (it leaves the list in on_done), so sending under
  * the health lock is safe; sends take the call's lock, which is never held while calling into here.
  * A slow watcher misses intermediate states, never the last one. Any thread.
  */
+#include <string.h>
+
 #include "health.pb-c.h"
 #include "runtime/base/alloc.h"
-#include "runtime/base/map.h"
 #include "runtime/rpc/server_internal.h"
 
+/* One of the few names that a server knows. */
 struct health_entry {
-    char *name; /* owned; key */
+    struct rt_list link;
+    char *name; /* owned */
     bool is_serving;
-    UT_hash_handle hh;
 };
 
 /* The user area of a Watch call. */
@@ -27,7 +29,7 @@ struct health_watch {
 
 struct rpc_health {
     pthread_mutex_t lock;
-    struct health_entry *entries; /* owned */
+    struct rt_list entries; /* owned */
     struct rt_list watches;
     bool is_draining;
 };
@@ -42,11 +44,21 @@ static void unlock_health(struct rpc_health *health)
     (void)pthread_mutex_unlock(&health->lock);
 }
 
+static struct health_entry *find_entry(const struct rpc_health *health, const char *name)
+{
+    rt_list_for_each (node, &health->entries) {
+        struct health_entry *entry = RT_LIST_ENTRY(node, struct health_entry, link);
+
+        if (strcmp(entry->name, name) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
 static int status_of(const struct rpc_health *health, const char *name)
 {
-    struct health_entry *entry;
+    const struct health_entry *entry = find_entry(health, name);
 
-    HASH_FIND_STR(health->entries, name, entry);
     if (!entry)
         return GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN;
     return entry->is_serving ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
@@ -162,6 +174,7 @@ struct rpc_health *rpc_health_new(struct rpc_server *server)
     enum rt_code code;
 
     (void)pthread_mutex_init(&health->lock, NULL);
+    rt_list_init(&health->entries);
     rt_list_init(&health->watches);
     code = rpc_server_add_service(server, &grpc__health__v1__health__descriptor, health_methods,
                                   RT_ARRAY_SIZE(health_methods), health, NULL);
@@ -172,11 +185,11 @@ struct rpc_health *rpc_health_new(struct rpc_server *server)
 
 struct rpc_health *rpc_health_free(struct rpc_health *health)
 {
-    struct health_entry *entry;
-    struct health_entry *next;
+    struct rt_list *node;
 
-    HASH_ITER (hh, health->entries, entry, next) {
-        HASH_DEL(health->entries, entry);
+    while ((node = rt_list_pop_front(&health->entries))) {
+        struct health_entry *entry = RT_LIST_ENTRY(node, struct health_entry, link);
+
         (void)rt_free(entry->name);
         (void)rt_free(entry);
     }
@@ -189,11 +202,11 @@ void rpc_health_set(struct rpc_health *health, const char *service, bool is_serv
     struct health_entry *entry;
 
     lock_health(health);
-    HASH_FIND_STR(health->entries, service, entry);
+    entry = find_entry(health, service);
     if (!entry) {
         entry = rt_xalloc(sizeof(*entry));
         entry->name = rt_xstrdup(service);
-        HASH_ADD_KEYPTR(hh, health->entries, entry->name, strlen(entry->name), entry);
+        rt_list_push_back(&health->entries, &entry->link);
     }
     entry->is_serving = is_serving && !health->is_draining;
     rt_list_for_each (node, &health->watches)
@@ -203,14 +216,14 @@ void rpc_health_set(struct rpc_health *health, const char *service, bool is_serv
 
 void rpc_health_drain(struct rpc_health *health)
 {
-    struct rt_list *node;
+    struct rt_list *first;
 
     lock_health(health);
     health->is_draining = true;
-    for (struct health_entry *entry = health->entries; entry; entry = entry->hh.next)
-        entry->is_serving = false;
-    while ((node = rt_list_pop_front(&health->watches))) {
-        struct health_watch *watch = RT_LIST_ENTRY(node, struct health_watch, link);
+    rt_list_for_each (node, &health->entries)
+        RT_LIST_ENTRY(node, struct health_entry, link)->is_serving = false;
+    while ((first = rt_list_pop_front(&health->watches))) {
+        struct health_watch *watch = RT_LIST_ENTRY(first, struct health_watch, link);
 
         send_status(health, watch);
         end_watch(watch->call);

@@ -48,12 +48,12 @@ struct rpc_failure {
 /* Zero means the default of the same name. */
 struct rpc_server_options {
     uint32_t max_message_bytes;
-    uint32_t max_metadata_bytes;
-    uint32_t max_arena_bytes;   /* decoded form of one message */
-    uint32_t unary_deadline_ms; /* given to unary calls that come without a deadline */
-    uint32_t max_calls;         /* unary calls at once, else RESOURCE_EXHAUSTED */
-    uint32_t max_streams;       /* streams at once, else RESOURCE_EXHAUSTED */
-    uint32_t queue_messages;    /* output queue of a stream */
+    uint32_t max_metadata_bytes; /* of a call's headers, 32 bytes added for each */
+    uint32_t max_arena_bytes;    /* decoded form of one message */
+    uint32_t unary_deadline_ms;  /* given to unary calls that come without a deadline */
+    uint32_t max_calls;          /* unary calls at once, else RESOURCE_EXHAUSTED */
+    uint32_t max_streams;        /* streams at once, else RESOURCE_EXHAUSTED */
+    uint32_t queue_messages;     /* output queue of a stream */
     uint32_t queue_bytes;
     uint32_t keepalive_permit_ms; /* clients may ping this often */
     void (*on_failed)(const struct rpc_failure *failure, void *ctx); /* queue or loop thread */
@@ -98,7 +98,7 @@ struct rpc_method {
     enum rpc_kind kind;
     rpc_unary_fn on_call;                     /* RPC_UNARY only */
     unsigned flags;                           /* enum rpc_method_flags */
-    size_t user_size;                         /* of rpc_call_user() */
+    uint32_t user_size;                       /* bytes of rpc_call_user() */
     const struct rpc_stream_handlers *stream; /* the other kinds; must outlive the server */
 };
 
@@ -137,7 +137,7 @@ void rpc_server_drain(struct rpc_server *server, uint32_t grace_ms, void (*cb)(v
  * services and "" are NOT_SERVING until set. Any thread. */
 void rpc_server_set_health(struct rpc_server *server, const char *service, bool is_serving);
 
-/* Calls and streams at this moment (without those that ended in their handler). Any thread. */
+/* Unary calls and streams that are not over yet. Any thread. */
 uint32_t rpc_server_n_calls(const struct rpc_server *server);
 uint32_t rpc_server_n_streams(const struct rpc_server *server);
 

@@ -17,6 +17,9 @@
 struct rpc_health;
 
 enum {
+    RPC_METADATA_ENTRY_BYTES = 32,
+    /* Core ends the whole connection over its limit, so that one is well above ours. */
+    RPC_CORE_METADATA_BYTES = 64 * 1024,
     RPC_POOL_MAX = 128,       /* idle call objects kept for each method */
     RPC_PATH_SHOWN_MAX = 255, /* of an unknown method's path */
     RPC_POSTED_UNARY = 8,     /* requests that wait in core for each method */
@@ -190,6 +193,7 @@ void rpc_call_unlock(struct rpc_call *call);
 void rpc_call_hold(struct rpc_call *call);
 void rpc_call_release(struct rpc_call *call);
 bool rpc_call_is_stream(const struct rpc_call *call);
+bool rpc_call_sends_many(const struct rpc_call *call);
 
 /* ---- call_api.c ---- */
 void rpc_call_deliver_cancel(struct rpc_call *call);

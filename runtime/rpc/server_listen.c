@@ -24,7 +24,7 @@ enum {
 
 static grpc_arg integer_arg(const char *key, uint32_t value)
 {
-    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key};
+    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)key};
 
     arg.value.integer = (int)value;
     return arg;
@@ -34,7 +34,8 @@ grpc_server *rpc_server_core_new(const struct rpc_server_options *options)
 {
     grpc_arg list[] = {
         integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->max_message_bytes),
-        integer_arg(GRPC_ARG_MAX_METADATA_SIZE, options->max_metadata_bytes),
+        integer_arg(GRPC_ARG_MAX_METADATA_SIZE,
+                    options->max_metadata_bytes + RPC_CORE_METADATA_BYTES),
         integer_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
         integer_arg(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
         integer_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),

@@ -217,7 +217,7 @@ void item_init(Rpctest__V1__Item *item, uint32_t number, const void *data, size_
 {
     rpctest__v1__item__init(item);
     item->number = number;
-    item->data.data = (uint8_t *)(uintptr_t)data;
+    item->data.data = (uint8_t *)data;
     item->data.len = size;
 }
 

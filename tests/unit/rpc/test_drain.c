@@ -53,7 +53,7 @@ Test(drain, in_flight_finishes_and_new_is_refused)
         start_call(ECHO_REPLY, &second);
         latch_wait(&second.latch, 1);
     } while (second.code == RT_OK);
-    cr_assert_eq(second.code, RT_UNAVAILABLE);
+    cr_assert_eq(second.code, RT_UNAVAILABLE, "%d %s", second.code, second.message);
     cr_assert_eq(latch_count(&drains.done), 0);
     cr_assert_eq(latch_count(&answer.latch), 0);
     rig_answer_held(&rig);

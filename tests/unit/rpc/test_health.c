@@ -42,7 +42,7 @@ static int check(const char *service)
     latch_init(&checked.latch);
     rpc_client_method_of(&grpc__health__v1__health__descriptor, "Check", &method);
     grpc__health__v1__health_check_request__init(&request);
-    request.service = (char *)(uintptr_t)service;
+    request.service = (char *)service;
     rpc_client_call(rig.channel, &method, &request.base, &options, on_checked, &checked);
     latch_wait(&checked.latch, 1);
     return checked.status;
@@ -105,7 +105,7 @@ static struct rpc_client_stream *watch(const char *service, struct watched *ret_
     latch_init(&ret_watched->done);
     rpc_client_method_of(&grpc__health__v1__health__descriptor, "Watch", &method);
     grpc__health__v1__health_check_request__init(&request);
-    request.service = (char *)(uintptr_t)service;
+    request.service = (char *)service;
     stream = rpc_client_stream_open(rig.channel, &method, &options, &watch_handlers, ret_watched);
     cr_assert_eq(rpc_client_stream_send(stream, &request.base), RT_OK);
     rpc_client_stream_finish_writes(stream);

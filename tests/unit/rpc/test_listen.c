@@ -98,6 +98,36 @@ Test(listen, second_server_on_a_port_is_refused)
     teardown();
 }
 
+/* What core has to say about it goes where every log line goes. */
+Test(listen, core_logs_through_ours)
+{
+    struct rpc_server *second;
+    char address[32];
+    char text[8192] = "";
+    int log_pipe[2];
+    int standard_error;
+    uint16_t port;
+    ssize_t size;
+
+    setup();
+    cr_assert_eq(rpc_server_listen(server, "127.0.0.1:0", &port, &err), RT_OK);
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+    second = rpc_server_new(runtime, NULL);
+    cr_assert_eq(pipe(log_pipe), 0);
+    standard_error = dup(STDERR_FILENO);
+    (void)dup2(log_pipe[1], STDERR_FILENO);
+    cr_expect_eq(rpc_server_listen(second, address, NULL, &err), RT_ALREADY_EXISTS);
+    (void)dup2(standard_error, STDERR_FILENO);
+    (void)close(log_pipe[1]);
+    size = read(log_pipe[0], text, sizeof(text) - 1);
+    cr_assert_gt(size, 0);
+    cr_assert(strstr(text, "level=warning"), "%s", text);
+    cr_assert(strstr(text, "event=grpc_core"), "%s", text);
+    (void)close(log_pipe[0]);
+    (void)close(standard_error);
+    teardown();
+}
+
 Test(listen, addresses_that_make_no_sense)
 {
     static const char *const addresses[] = {"nonsense",    "127.0.0.1:99999", "127.0.0.1:port",
