@@ -227,11 +227,18 @@ static void start_signals(struct dev *dev)
     }
 }
 
+/* From here on signals have nothing left to stop, and must not end this process before it has
+ * removed its traces: they stay blocked to its end. */
 static void on_stopped(struct cli_cluster *cluster, void *ctx)
 {
     struct dev *dev = ctx;
+    sigset_t signals;
 
     (void)cluster;
+    (void)sigemptyset(&signals);
+    for (size_t i = 0; i < N_STOP_SIGNALS; i++)
+        (void)sigaddset(&signals, stop_signals[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     for (size_t i = 0; i < N_STOP_SIGNALS; i++)
         uv_close((uv_handle_t *)&dev->signals[i], NULL);
 }

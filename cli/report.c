@@ -100,14 +100,20 @@ enum model_exit cli_report_failure(struct cli_context *context,
     return model_exit_of(response->code, reason);
 }
 
+static bool write_all(FILE *stream, struct rt_bytes bytes)
+{
+    if (bytes.size > 0 && fwrite(bytes.data, 1, bytes.size, stream) != bytes.size)
+        return false;
+    return fflush(stream) == 0;
+}
+
 enum model_exit cli_report_result(struct cli_context *context, const struct rt_buffer *buffer)
 {
     struct rt_error err = RT_ERROR_INIT;
 
     if (rt_buffer_check(buffer, &err) != RT_OK)
         return cli_report_error(context, &err);
-    if (fwrite(buffer->data, 1, buffer->size, context->out) == buffer->size &&
-        fflush(context->out) == 0)
+    if (write_all(context->out, rt_buffer_bytes(buffer)))
         return MODEL_EXIT_OK;
     (void)rt_fail_errno(&err, errno, "writing the result");
     /* Standard output is what failed. */

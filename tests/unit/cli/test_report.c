@@ -93,6 +93,18 @@ Test(report, result)
     streams_close(&streams);
 }
 
+Test(report, empty_result)
+{
+    struct streams streams;
+    struct rt_buffer buffer = {0};
+
+    streams_open(&streams);
+    cr_assert_eq(cli_report_result(&streams.context, &buffer), MODEL_EXIT_OK);
+    streams_flush(&streams);
+    cr_assert_eq(streams.n_out, 0);
+    streams_close(&streams);
+}
+
 Test(report, result_too_large)
 {
     struct streams streams;
