@@ -147,6 +147,8 @@ static void on_release(struct sim_checker *checker, const struct model_fence_req
     uint8_t key = sim_world_key_index(fence->key);
     struct sim_key_state *state = &checker->keys[key];
 
+    if (fence->token > state->released_token)
+        state->released_token = fence->token;
     if (state->locked_epoch == fence->epoch && fence->token >= state->locked_token)
         state->locked_token = 0;
 }
@@ -166,21 +168,20 @@ void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, str
 }
 
 /* A durable write with the token of a grant ends it at the owner. */
-static bool closes_grant(const struct sim_key_state *state, const struct model_request *request)
-{
-    return sim_request_is_data(request->kind) && request->kind != MODEL_CALL_READ &&
-           request->kind != MODEL_CALL_SET && state->locked_token != 0 &&
-           request->data.header.lock_token == state->locked_token;
-}
-
 void sim_checker_on_request(struct sim_checker *checker, struct sim_node *node,
                             const struct model_request *request)
 {
     uint8_t key = sim_world_key_index(sim_request_key(request));
+    struct sim_key_state *state;
 
-    if (node->kind == SIM_NODE_INSTANCE && key != SIM_NO_KEY &&
-        closes_grant(&checker->keys[key], request))
-        checker->keys[key].n_closing++;
+    if (node->kind != SIM_NODE_INSTANCE || key == SIM_NO_KEY || !sim_request_is_mutating(request) ||
+        request->kind == MODEL_CALL_SET)
+        return;
+    state = &checker->keys[key];
+    state->volatile_set =
+        (struct model_version){0}; /* it may be overwritten, whatever is answered */
+    if (request->data.header.lock_token > state->closing_token)
+        state->closing_token = request->data.header.lock_token;
 }
 
 /* ---- answers of instances -------------------------------------------------------------------- */
@@ -233,8 +234,8 @@ static void check_token(struct sim_checker *checker, uint8_t key, const struct m
                             "write with token %" PRIu64 " accepted after token %" PRIu64
                             " was granted",
                             header->lock_token, state->granted_token);
-    if (header->lock_token == 0 && state->locked_token != 0 && state->n_closing == 0 &&
-        state->locked_epoch == header->epoch)
+    if (header->lock_token == 0 && state->locked_token != 0 &&
+        state->closing_token < state->locked_token && state->locked_epoch == header->epoch)
         sim_world_violation(world, "I7", key,
                             "write without a token accepted while token %" PRIu64 " holds the key",
                             state->locked_token);
@@ -268,6 +269,37 @@ static void check_owner(struct sim_checker *checker, struct sim_node *node, uint
     state->acked_node = node->index;
 }
 
+/* Does an access by the owner's next life say that SETs are gone? Writes need not: what they answer
+ * is newer than anything that was lost. */
+static void check_sets_lost(struct sim_checker *checker, uint8_t key, uint64_t epoch,
+                            const struct model_call *call)
+{
+    struct sim_key_state *state = &checker->keys[key];
+    const struct model_version *lost = &state->volatile_set;
+    const struct model_data_response *answer = &call->response.data;
+    uint64_t incarnation = call->response.responder.incarnation;
+
+    if (lost->seq == 0 || lost->epoch != epoch || incarnation <= lost->incarnation)
+        return;
+    if ((call->request.kind == MODEL_CALL_READ || call->request.kind == MODEL_CALL_FENCE) &&
+        !answer->sets_lost && model_version_compare(&answer->version, lost) < 0)
+        sim_world_violation(checker->world, "I3", key,
+                            "the SET of version seq %" PRIu64 " is gone, and the answer of "
+                            "incarnation %" PRIu64 " does not say so",
+                            lost->seq, incarnation);
+    state->volatile_set = (struct model_version){0};
+}
+
+static void note_durability(struct sim_key_state *state, const struct model_call *call)
+{
+    const struct model_version *version = &call->response.data.version;
+
+    if (call->request.kind != MODEL_CALL_SET)
+        state->volatile_set = (struct model_version){0};
+    else if (model_version_compare(version, &state->volatile_set) > 0)
+        state->volatile_set = *version;
+}
+
 static void on_write_ok(struct sim_checker *checker, struct sim_node *node, uint8_t key,
                         const struct model_call *call)
 {
@@ -294,6 +326,7 @@ static void on_write_ok(struct sim_checker *checker, struct sim_node *node, uint
     check_owner(checker, node, key, header->epoch, header->incarnation);
     check_token(checker, key, header);
     remember_ack(state, data, answer);
+    note_durability(state, call);
 }
 
 static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
@@ -308,13 +341,13 @@ static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
     if (call->response.code == RT_ABORTED &&
         call->response.error.reason == MODEL_REASON_OUTCOME_UNKNOWN)
         checker->world->stats.n_post_check_failures++;
-    if (call->response.code != RT_OK && call->response.error.applied == MODEL_APPLIED_NO &&
-        checker->keys[key].n_closing > 0 && closes_grant(&checker->keys[key], &call->request))
-        checker->keys[key].n_closing--;
+    if (call->response.code != RT_OK && call->response.error.reason == MODEL_REASON_SET_LOST)
+        checker->keys[key].volatile_set = (struct model_version){0};
     if (call->response.code != RT_OK)
         return;
     if (answer->sets_lost)
         checker->world->stats.n_sets_lost++;
+    check_sets_lost(checker, key, data->header.epoch, call);
     if (call->request.kind != MODEL_CALL_READ)
         on_write_ok(checker, node, key, call);
     else if (data->consistency == MODEL_READ_LINEARIZABLE && !answer->stale)
@@ -329,10 +362,10 @@ static void on_fence_ok(struct sim_checker *checker, const struct model_call *ca
 
     if (call->response.data.sets_lost)
         checker->world->stats.n_sets_lost++;
-    if (!fence->locked || fence->token < state->locked_token)
+    check_sets_lost(checker, key, fence->epoch, call);
+    if (!fence->locked || fence->token < state->locked_token ||
+        fence->token <= state->released_token)
         return;
-    if (fence->token > state->locked_token)
-        state->n_closing = 0;
     state->locked_epoch = fence->epoch;
     state->locked_token = fence->token;
 }

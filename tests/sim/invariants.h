@@ -3,6 +3,7 @@
  * answer or a call leaves a core, on global simulated time.
  *
  * I1  one (instance, incarnation) acknowledges writes of a key at an epoch; epochs never fall
+ * I3  a SET that was lost with its owner's process is said at the first access of the next life
  * I4  an acknowledged write has the epoch and incarnation that its route named
  * I6  tokens of acknowledged writes never fall along a key's versions
  * I7  after GET(t) was answered no write with a lower token, or without one, is accepted
@@ -13,7 +14,7 @@
  * rule 18 a stalled disk costs the lease: a heartbeat is on disk before each Renew
  * I13 nothing outlives its deadline by 100 ms
  *
- * I3 and I5 need the whole history: final.c.
+ * The rest of I3, and I5, need the whole history: final.c.
  */
 #ifndef SIM_INVARIANTS_H
 #define SIM_INVARIANTS_H
@@ -55,8 +56,10 @@ struct sim_key_state {
     uint64_t granted_token; /* highest that a GET was answered with */
     uint64_t locked_epoch;  /* the owner at this epoch acknowledged a grant and no release yet */
     uint64_t locked_token;
-    unsigned n_closing;   /* writes that end that grant and were not refused */
-    struct sim_ack *acks; /* owned, in order of acknowledgement */
+    uint64_t released_token;           /* highest that the coordinator has released */
+    uint64_t closing_token;            /* highest of a durable write that has reached an owner */
+    struct model_version volatile_set; /* newest acknowledged SET that no durable write followed */
+    struct sim_ack *acks;              /* owned, in order of acknowledgement */
     size_t n_acks;
     size_t capacity;
 };

@@ -13,6 +13,7 @@ struct rpc {
     struct sim_network *network;
     struct sim_node *from;
     struct sim_node *to;
+    uint64_t from_life; /* in which the request was made */
     uint64_t id;
     unsigned n_refs;
     struct model_call *call;   /* the caller's; NULL once it has its answer or is gone */
@@ -218,10 +219,20 @@ static void drop_delivery(void *ctx)
     rpc_unref(rpc);
 }
 
+/* A connection ends with its process, and what it registers for is that process. */
+static bool is_orphan(const struct rpc *rpc)
+{
+    return rpc->inbound.request.kind == MODEL_CALL_REGISTER && rpc->from_life != rpc->from->life;
+}
+
 static void on_arrive(void *ctx)
 {
     struct rpc *rpc = ctx;
 
+    if (is_orphan(rpc)) {
+        rpc_unref(rpc);
+        return;
+    }
     if (rpc->to->is_up) {
         sim_node_happen(rpc->to, on_deliver, drop_delivery, rpc);
         return;
@@ -281,6 +292,7 @@ static struct rpc *rpc_new(struct sim_node *from, struct sim_node *to,
     rpc->network = &from->world->network;
     rpc->from = from;
     rpc->to = to;
+    rpc->from_life = from->life;
     rpc->id = ++rpc->network->next_id;
     rpc->timeout_us = timeout_us;
     rpc->is_mutating = sim_request_is_mutating(request);
