@@ -35,7 +35,7 @@ Test(exit, every_code)
     cr_assert_eq(RT_ARRAY_SIZE(rows), RT_UNAUTHENTICATED + 1);
     for (size_t i = 0; i < RT_ARRAY_SIZE(rows); i++) {
         cr_assert_eq(rows[i].code, i);
-        cr_assert_eq(model_exit_of(rows[i].code, MODEL_REASON_NONE), rows[i].expected, "%s",
+        cr_assert_eq((int)model_exit_of(rows[i].code, MODEL_REASON_NONE), rows[i].expected, "%s",
                      rt_code_name(rows[i].code));
     }
 }
@@ -48,7 +48,7 @@ Test(exit, reasons_follow_their_code)
 
         if (reason == MODEL_REASON_OUTCOME_UNKNOWN)
             expected = 8;
-        cr_assert_eq(model_exit_of(code, (enum model_reason)reason), expected, "%s",
+        cr_assert_eq((int)model_exit_of(code, (enum model_reason)reason), expected, "%s",
                      model_reason_name((enum model_reason)reason));
     }
 }
