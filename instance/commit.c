@@ -35,8 +35,6 @@ struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
 {
     if (op->has_run)
         inst_entries_cancel(&core->entries, &op->row->run, &op->run);
-    if (op->entry)
-        inst_dedup_discard(&core->dedup, op->entry);
     op->txn = store_txn_free(op->txn);
     rt_list_remove(&op->link);
     return rt_free(op);

@@ -169,7 +169,7 @@ void inst_answer_recorded(struct inst_core *core, struct model_call *call,
 struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, struct inst_row *row,
                             struct model_call *call);
 
-/* Gives back what was prepared and frees the op, before it is submitted. */
+/* Gives reserved entries back and frees the op, before it is submitted. */
 struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op);
 
 /* Builds the transaction and hands it out; the row must have none in flight. Takes the op. */

@@ -69,8 +69,7 @@ void driver_free(struct driver *driver)
     free(driver);
 }
 
-/* ---- disk
- * ---------------------------------------------------------------------------------------- */
+/* ---- disk ---- */
 
 static struct rt_bytes disk_key(const struct driver_row *row)
 {
@@ -207,8 +206,7 @@ size_t driver_n_txns(const struct driver *driver)
     return n;
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 void driver_take(struct driver *driver)
 {
@@ -371,8 +369,7 @@ void driver_tell(struct driver *driver, const char *key, uint64_t epoch)
         (struct model_row){.key = rt_bytes_of_string(key), .epoch = epoch};
 }
 
-/* ---- inbound calls
- * ------------------------------------------------------------------------------- */
+/* ---- inbound calls ---- */
 
 struct model_call *driver_data(struct driver *driver, enum model_call_kind kind, const char *key,
                                const char *value)

@@ -226,6 +226,9 @@ Test(data, no_entries_names_the_figures_and_changes_nothing)
     cr_assert_str_eq(call->response.error.message,
                      "10 contiguous entries needed, 8 free, largest hole 8");
     driver_finish(driver, call, MODEL_REASON_NO_ENTRIES);
+    call = driver_set(driver, "l", big, 0);
+    call->request.data.header.request_id = (struct model_request_id){driver->client, 1};
+    driver_expect(driver, call, MODEL_REASON_NO_ENTRIES);
     driver_expect(driver, driver_data(driver, MODEL_CALL_PUT, "l", big), MODEL_REASON_NO_ENTRIES);
     driver_expect_value(driver, "l", "v");
     driver_expect_value(driver, "k", "small");

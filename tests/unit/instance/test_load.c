@@ -38,6 +38,15 @@ static struct driver_row *row_of(struct driver *driver, const char *prefix)
     return NULL;
 }
 
+static void remove_row(struct driver *driver, const char *prefix)
+{
+    struct driver_row *row = row_of(driver, prefix);
+
+    free(row->value);
+    driver->n_disk--;
+    memmove(row, row + 1, (size_t)(&driver->disk[driver->n_disk] - row) * sizeof(*row));
+}
+
 static void expect_lost(struct driver *driver)
 {
     driver_expect(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL), MODEL_REASON_KEY_LOST);
@@ -67,11 +76,8 @@ Test(load, a_corrupt_value_is_a_lost_key_until_delete)
 Test(load, a_missing_value_is_a_lost_key)
 {
     struct driver *driver = stored();
-    struct driver_row *row = row_of(driver, "v/");
 
-    free(row->value);
-    driver->n_disk--;
-    memmove(row, row + 1, (size_t)(&driver->disk[driver->n_disk] - row) * sizeof(*row));
+    remove_row(driver, "v/");
     driver_serve(driver);
     cr_assert_not(driver->held[0].has_value);
     expect_lost(driver);
@@ -83,6 +89,17 @@ Test(load, a_corrupt_row_is_a_lost_key_whatever_the_coordinator_says)
     struct driver *driver = stored();
 
     row_of(driver, "r/")->corrupt = true;
+    driver_serve(driver);
+    cr_assert_eq(driver->n_held, 0);
+    expect_lost(driver);
+    driver_free(driver);
+}
+
+Test(load, a_value_without_its_row_is_a_lost_key)
+{
+    struct driver *driver = stored();
+
+    remove_row(driver, "r/");
     driver_serve(driver);
     cr_assert_eq(driver->n_held, 0);
     expect_lost(driver);

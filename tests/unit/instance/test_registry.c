@@ -412,6 +412,67 @@ Test(registry, commands_of_a_lower_term_are_refused_also_after_a_restart)
     driver_free(driver);
 }
 
+Test(registry, a_higher_term_is_written_also_without_a_command)
+{
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_serve(driver);
+    driver->term++;
+    for (int i = 0; i < 2; i++) {
+        test_env_advance_ms(&driver->env, 1000);
+        driver_tick(driver);
+        if (driver_n_txns(driver) == 0)
+            driver_renew(driver);
+        cr_assert_eq(driver_n_txns(driver), 1);
+        driver_commit(driver, i == 0 ? STORE_FULL : STORE_COMMITTED);
+        cr_assert_eq(driver_n_txns(driver), 0, "not at once again");
+    }
+    call = driver_submit(driver, model_call_new(MODEL_CALL_INSTANCE_STATUS));
+    cr_assert_eq(call->response.responder.term, DRIVER_TERM + 1);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+Test(registry, the_placement_version_never_falls)
+{
+    static const uint64_t heard[] = {900, 950, 940};
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_serve(driver);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(heard); i++) {
+        test_env_advance_ms(&driver->env, 1000);
+        driver_tick(driver);
+        driver_heartbeat(driver);
+        call = driver_outbound(driver, MODEL_CALL_RENEW);
+        model_response_ok(&call->response, MODEL_CALL_RENEW);
+        call->response.renew.lease_ms = DRIVER_LEASE_MS;
+        call->response.responder.placement_version = heard[i];
+        driver_answer(driver, call);
+    }
+    call = driver_submit(driver, model_call_new(MODEL_CALL_INSTANCE_STATUS));
+    cr_assert_eq(call->response.responder.placement_version, 950);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+Test(registry, an_activate_of_the_dead_life_is_unknown)
+{
+    struct driver *driver = driver_new();
+    struct model_call *activate;
+
+    driver_serve(driver);
+    activate = driver_submit(driver, driver_activate(driver, "k", DRIVER_EPOCH));
+    declare_dead(driver);
+    driver_commit(driver, STORE_COMMITTED);
+    driver_finish(driver, activate, MODEL_REASON_OUTCOME_UNKNOWN);
+    driver_register(driver);
+    driver_reconcile(driver);
+    cr_assert_eq(driver->n_held, 1);
+    driver_free(driver);
+}
+
 Test(registry, leave_waits_for_commits_and_then_says_goodbye)
 {
     struct driver *driver = driver_new();

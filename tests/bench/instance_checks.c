@@ -1,0 +1,228 @@
+/*
+ * What one operation costs inside the instance core, without a network: the checks alone, a whole
+ * SET with and without a request id, a READ. Prints nanoseconds; judges nothing. One thread.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "instance/checks.h"
+#include "instance/core.h"
+#include "instance/state.h"
+
+enum {
+    N_KEYS = 10000,
+    N_CHECKS = 20000000,
+    N_OPERATIONS = 2000000,
+    EPOCH = 50,
+    INCARNATION = 100,
+    LEASE_MS = 3600000,
+};
+
+static uint64_t clock_us(void *ctx)
+{
+    struct timespec now;
+
+    (void)ctx;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t no_random(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void report(const char *what, uint64_t started_ns, uint64_t n)
+{
+    (void)printf("%-28s %7.1f ns\n", what, (double)(clock_ns() - started_ns) / (double)n);
+}
+
+/* ---- a core that serves ---- */
+
+/* Commits at once and answers what the instance asks of its coordinator. */
+static void settle(struct inst_core *core, struct rt_list *ret_replies)
+{
+    struct model_effects taken;
+    struct rt_list *node;
+
+    model_effects_take(inst_core_effects(core), &taken);
+    rt_list_splice_back(ret_replies, &taken.replies);
+    while ((node = rt_list_pop_front(&taken.txns))) {
+        struct store_txn *txn = RT_LIST_ENTRY(node, struct store_txn, link);
+
+        txn->outcome = STORE_COMMITTED;
+        inst_core_txn_done(core, txn);
+    }
+    while ((node = rt_list_pop_front(&taken.calls))) {
+        struct model_call *call = RT_LIST_ENTRY(node, struct model_call, link);
+
+        model_response_ok(&call->response, call->request.kind);
+        call->response.responder.term = 1;
+        if (call->request.kind == MODEL_CALL_REGISTER)
+            call->response.reg = (struct model_register_response){
+                .cluster_id = {{1}},
+                .incarnation = INCARNATION,
+                .lease_ms = LEASE_MS,
+                .key_max = MODEL_KEY_MAX,
+            };
+        else if (call->request.kind == MODEL_CALL_RECONCILE)
+            call->response.reconcile.done = true;
+        else
+            call->response.renew.lease_ms = LEASE_MS;
+        inst_core_call_done(core, call);
+    }
+}
+
+static struct inst_core *serving_core(const struct rt_env *env, struct rt_list *replies)
+{
+    struct inst_config config = {.name = "a",
+                                 .address = "a:1",
+                                 .coordinator_address = "c:1",
+                                 .entries_total = (uint64_t)N_KEYS * 2,
+                                 .entry_size = 128};
+    struct inst_core *core;
+    uint64_t heartbeat;
+
+    if (inst_core_new(&config, env, &core, NULL) != RT_OK)
+        return NULL;
+    inst_core_start(core);
+    while (inst_core_state(core) != INST_STATE_SERVING) {
+        settle(core, replies);
+        if (inst_core_take_heartbeat(core, &heartbeat))
+            inst_core_heartbeat_done(core, heartbeat, true);
+    }
+    return core;
+}
+
+static void name_key(char key[16], uint64_t i)
+{
+    (void)snprintf(key, 16, "key%07" PRIu64, i);
+}
+
+static void place(struct inst_core *core, const char *key, struct rt_list *replies)
+{
+    struct model_call call;
+
+    model_call_init(&call, MODEL_CALL_ACTIVATE);
+    call.request.activate = (struct model_activate_request){
+        .term = 1,
+        .incarnation = INCARNATION,
+        .row = {.key = rt_bytes_of_string(key), .epoch = EPOCH},
+    };
+    inst_core_submit(core, &call);
+    settle(core, replies);
+    settle(core, replies);
+    rt_list_init(replies);
+    model_call_deinit(&call);
+}
+
+static void prepare(struct model_call *call, enum model_call_kind kind, const char *key)
+{
+    static const uint8_t value[100];
+    struct model_header *header = &call->request.data.header;
+
+    model_call_init(call, kind);
+    call->request.data = (struct model_data_request){.value = {value, sizeof(value)}};
+    header->cluster_id = (struct model_id){{1}};
+    header->key = rt_bytes_of_string(key);
+    header->epoch = EPOCH;
+    header->owner[0] = 'a';
+    header->incarnation = INCARNATION;
+}
+
+/* ---- measurements ---- */
+
+static void measure_checks(struct inst_core *core, const struct model_call *call)
+{
+    struct inst_view view = {
+        .call = call,
+        .name = core->config.name,
+        .cluster_id = &core->meta.cluster_id,
+        .membership = &core->membership,
+        .row = inst_rows_find(&core->rows, call->request.data.header.key),
+        .dedup = &core->dedup,
+        .now_us = core->now_us,
+        .key_max = core->key_max,
+        .access = INST_ACCESS_WRITE,
+    };
+    uint64_t started_ns = clock_ns();
+    uint64_t n_passed = 0;
+
+    for (uint64_t i = 0; i < N_CHECKS; i++) {
+        struct inst_verdict verdict;
+
+        inst_checks_run(&view, INST_CHECK_FIRST, INST_CHECK_LAST, &verdict);
+        n_passed += verdict.result == INST_CHECK_PASS;
+        __asm__ volatile("" ::: "memory");
+    }
+    report(call->request.data.header.request_id.seq ? "checks, with request id" : "checks",
+           started_ns, n_passed);
+}
+
+static void measure(struct inst_core *core, enum model_call_kind kind, bool with_id,
+                    const char *what)
+{
+    struct model_call call;
+    struct rt_list replies;
+    uint64_t started_ns;
+    char key[16] = "key0000000";
+
+    rt_list_init(&replies);
+    prepare(&call, kind, key);
+    started_ns = clock_ns();
+    for (uint64_t i = 0; i < N_OPERATIONS; i++) {
+        struct model_header *header = &call.request.data.header;
+        uint64_t n = i * 7919 % N_KEYS;
+
+        for (int digit = 9; digit >= 3; digit--, n /= 10)
+            key[digit] = (char)('0' + n % 10);
+        if (with_id) {
+            header->request_id = (struct model_request_id){{{8}}, i + 1};
+            header->done_below = i > 64 ? i - 64 : 0;
+        }
+        inst_core_submit(core, &call);
+        settle(core, &replies);
+        rt_list_init(&replies);
+        rt_arena_reset(&call.arena);
+    }
+    report(what, started_ns, N_OPERATIONS);
+    model_call_deinit(&call);
+}
+
+int main(void)
+{
+    struct rt_env env = {.now_us = clock_us, .random = no_random};
+    struct rt_list replies = RT_LIST_INIT(replies);
+    struct inst_core *core = serving_core(&env, &replies);
+    struct model_call call;
+    char key[16];
+
+    if (!core)
+        return 1;
+    for (uint64_t i = 0; i < N_KEYS; i++) {
+        name_key(key, i);
+        place(core, key, &replies);
+    }
+    name_key(key, 0);
+    prepare(&call, MODEL_CALL_SET, key);
+    measure_checks(core, &call);
+    call.request.data.header.request_id = (struct model_request_id){{{8}}, 1};
+    measure_checks(core, &call);
+    model_call_deinit(&call);
+    measure(core, MODEL_CALL_SET, false, "first SETs, then SETs");
+    measure(core, MODEL_CALL_SET, false, "SET of 100 bytes");
+    measure(core, MODEL_CALL_SET, true, "SET with request id");
+    measure(core, MODEL_CALL_READ, false, "READ of 100 bytes");
+    (void)inst_core_free(core);
+    return 0;
+}
