@@ -4,6 +4,7 @@
  */
 #include "coordinator/members.h"
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_members_deinit(struct coord_members *members)
 {
     struct coord_member *member;
@@ -16,6 +17,7 @@ void coord_members_deinit(struct coord_members *members)
     *members = (struct coord_members){0};
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 struct coord_member *coord_members_find(const struct coord_members *members, const char *name)
 {
     struct coord_member *member;
@@ -41,6 +43,7 @@ struct coord_member *coord_members_find_store(const struct coord_members *member
     return NULL;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 struct coord_member *coord_members_add(struct coord_members *members, const char *name,
                                        uint32_t ordinal)
 {
@@ -58,6 +61,7 @@ struct coord_member *coord_members_add(struct coord_members *members, const char
     return member;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_members_remove(struct coord_members *members, struct coord_member *member)
 {
     rt_assert(member->row.ordinal == members->last_ordinal);

@@ -33,6 +33,20 @@ struct coord_member *coord_registry_current(struct coord_core *core, const char 
     return member;
 }
 
+void coord_registry_refuse(struct coord_core *core, struct coord_task *task, const char *name,
+                           uint64_t incarnation)
+{
+    const struct coord_member *member = coord_members_find(&core->members, name);
+
+    if (member && member->ending && coord_member_is_live(member) &&
+        member->row.incarnation == incarnation)
+        coord_task_fail(core, task, MODEL_REASON_NOT_SERVING,
+                        "the end of this incarnation of '%s' is being decided", name);
+    else
+        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
+                        "this is not the current incarnation of '%s'", name);
+}
+
 static void on_member_timer(struct coord_core *core, struct coord_timer *timer);
 
 void coord_registry_changed(struct coord_core *core, struct coord_member *member)
@@ -120,19 +134,18 @@ void coord_registry_leave(struct coord_core *core, struct coord_task *task)
 {
     const struct model_leave_request *request = &task->call->request.leave;
     struct coord_member *member = coord_members_find(&core->members, request->name);
+    bool is_current = member && member->row.incarnation == request->incarnation;
 
     if (member && member->busy) {
         coord_task_wait(core, task, &member->parked, MODEL_REASON_DEADLINE_EXCEEDED,
                         coord_registry_leave);
         return;
     }
-    if (member && member->row.state == MODEL_MEMBER_LEFT &&
-        member->row.incarnation == request->incarnation) {
+    if (is_current && member->row.state == MODEL_MEMBER_LEFT) {
         model_response_ok(&task->call->response, MODEL_CALL_LEAVE);
         coord_task_reply(core, task);
-    } else if (!coord_registry_current(core, request->name, request->incarnation)) {
-        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
-                        "this is not the current incarnation of '%s'", request->name);
+    } else if (!is_current || !coord_member_is_live(member) || member->ending) {
+        coord_registry_refuse(core, task, request->name, request->incarnation);
     } else if (core->mode == COORD_MODE_READ_ONLY) {
         coord_task_fail(core, task, MODEL_REASON_READ_ONLY, "an earlier commit failed");
     } else {
@@ -149,8 +162,7 @@ void coord_registry_renew(struct coord_core *core, struct coord_task *task)
     struct model_response *response = &task->call->response;
 
     if (!member) {
-        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
-                        "this is not the current incarnation of '%s'", request->name);
+        coord_registry_refuse(core, task, request->name, request->incarnation);
     } else {
         member->last_grant_us = coord_now_us(core);
         if (member->entries_free != request->entries_free) {

@@ -3,6 +3,7 @@
  */
 #include "coordinator/sessions.h"
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_sessions_deinit(struct coord_sessions *sessions)
 {
     struct coord_session *session;
@@ -16,6 +17,7 @@ void coord_sessions_deinit(struct coord_sessions *sessions)
     *sessions = (struct coord_sessions){0};
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 struct coord_session *coord_sessions_find(const struct coord_sessions *sessions,
                                           const struct model_id *id)
 {
@@ -25,6 +27,7 @@ struct coord_session *coord_sessions_find(const struct coord_sessions *sessions,
     return session;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 struct coord_session *coord_sessions_find_client(const struct coord_sessions *sessions,
                                                  const struct model_id *client)
 {
@@ -34,6 +37,7 @@ struct coord_session *coord_sessions_find_client(const struct coord_sessions *se
     return session;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 struct coord_session *coord_sessions_add(struct coord_sessions *sessions, const struct model_id *id)
 {
     struct coord_session *session = rt_xalloc(sizeof(*session));
@@ -49,21 +53,26 @@ struct coord_session *coord_sessions_add(struct coord_sessions *sessions, const 
     return session;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_sessions_set_row(struct coord_sessions *sessions, struct coord_session *session,
                             const struct coord_session_row *row)
 {
     coord_sessions_hide(sessions, session);
     session->row = *row;
+    if (row->done_below > session->done_below)
+        session->done_below = row->done_below;
     if (!coord_sessions_find_client(sessions, &row->client))
         HASH_ADD(hh_client, sessions->by_client, row.client, sizeof(row->client), session);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_sessions_hide(struct coord_sessions *sessions, struct coord_session *session)
 {
     if (coord_sessions_find_client(sessions, &session->row.client) == session)
         HASH_DELETE(hh_client, sessions->by_client, session);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void coord_sessions_tidy(struct coord_sessions *sessions, struct coord_session *session)
 {
     if (session->state != COORD_SESSION_ENDED || !rt_list_is_empty(&session->held) ||
@@ -102,6 +111,8 @@ void coord_session_add_done(struct coord_session_row *row, const struct coord_do
             kept[n_kept++] = row->done[i];
     }
     memcpy(row->done, kept, sizeof(kept));
+    if (done_below > row->done_below)
+        row->done_below = done_below;
 }
 
 uint64_t coord_session_first_epoch(struct coord_session *session, uint64_t seq, uint64_t epoch)

@@ -102,13 +102,8 @@ void coord_task_finish(struct coord_core *core, struct coord_task *task)
 
 void coord_tasks_deinit(struct coord_core *core)
 {
-    rt_list_for_each_safe (node, &core->tasks) {
-        struct coord_task *task = RT_LIST_ENTRY(node, struct coord_task, link);
-
-        if (task->call)
-            task->call->state = NULL;
-        free_task(task);
-    }
+    rt_list_for_each_safe (node, &core->tasks)
+        free_task(RT_LIST_ENTRY(node, struct coord_task, link));
 }
 
 void coord_tasks_run(struct coord_core *core)

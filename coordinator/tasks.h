@@ -82,7 +82,7 @@ struct coord_task *coord_task_new(struct coord_core *core, struct model_call *ca
 /* Leaves every list, gives the latch on and frees. The call was answered, or there is none. */
 void coord_task_finish(struct coord_core *core, struct coord_task *task);
 
-/* core_free() only: no latch is given on. */
+/* core_free() only: no latch is given on, and inbound calls are not touched. */
 void coord_tasks_deinit(struct coord_core *core);
 
 /* Runs steps until none is ready. */
