@@ -126,19 +126,14 @@ char *__wrap_rt_xstrdup(const char *text)
 char *__wrap_rt_xasprintf(const char *format, ...)
 {
     va_list arguments;
-    char *text;
+    char *text = NULL;
     int size;
 
     va_start(arguments, format);
-    size = vsnprintf(NULL, 0, format, arguments);
+    size = vasprintf(&text, format, arguments);
     va_end(arguments);
     rt_assert(size >= 0);
-
-    text = __wrap_rt_xalloc((size_t)size + 1);
-    va_start(arguments, format);
-    (void)vsnprintf(text, (size_t)size + 1, format, arguments);
-    va_end(arguments);
-    return text;
+    return counted(text);
 }
 
 void *__wrap_rt_free(void *pointer)
