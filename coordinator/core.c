@@ -225,8 +225,13 @@ static void settle_keys(struct coord_core *core)
             owner->n_keys++;
         else if (key->owner != 0)
             rt_log(RT_LOG_ERROR, "event=key_without_owner ordinal=%u", (unsigned)key->owner);
-        if (key->exists && key->release_pending && !coord_key_holder(key))
+        if (!key->exists)
+            continue;
+        if (key->release_pending && !coord_key_holder(key))
             coord_release_resume(core, key);
+        key->deleted = key->dropping;
+        if (key->dropping && !coord_key_holder(key))
+            coord_drop_begin(core, key);
     }
 }
 

@@ -46,6 +46,16 @@ static enum model_reason check_statement(const struct coord_core *core,
     return MODEL_REASON_NONE;
 }
 
+/* A late copy of a request whose client has gone on. It has had its answer; it gets no effect. */
+static bool is_past(struct coord_session *session, const struct model_execute_request *request)
+{
+    if (!model_id_equal(&request->request_id.client, &session->row.client))
+        return false;
+    if (request->done_below > session->done_below)
+        session->done_below = request->done_below;
+    return request->request_id.seq != 0 && request->request_id.seq < session->done_below;
+}
+
 static enum model_reason session_over(const struct model_execute_request *request)
 {
     return request->lock_token != 0 ? MODEL_REASON_LOCK_FENCED : MODEL_REASON_SESSION_UNKNOWN;
@@ -72,6 +82,10 @@ void coord_execute_start(struct coord_core *core, struct coord_task *task)
     if (done && statements[request->kind].writes && request->kind != MODEL_STATEMENT_GET) {
         coord_execute_reply_done(core, task, done);
         coord_task_finish(core, task);
+        return;
+    }
+    if (is_past(session, request) && statements[request->kind].writes) {
+        coord_execute_refuse(core, task, MODEL_REASON_OUTCOME_UNKNOWN);
         return;
     }
     if (statements[request->kind].writes && core->mode == COORD_MODE_READ_ONLY) {
@@ -206,6 +220,8 @@ void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool
         coord_execute_retry(core, task);
         return;
     case COORD_ANSWER_FINAL:
+        if (coord_execute_dropped(core, task))
+            return;
         coord_task_fail_answer(core, task);
         coord_task_finish(core, task);
         return;

@@ -44,9 +44,38 @@ static void unplace(struct coord_core *core, struct coord_task *task, coord_step
     task->row.owner = 0;
     task->row.epoch = 0;
     task->row.release_pending = false;
+    task->row.dropping = false;
     coord_task_put_row(task);
     coord_task_set_route(task, coord_task_number(core, task));
     coord_task_commit(core, task, step);
+}
+
+/* The answer comes from the life of the owner that would hold the key. */
+static bool is_dropped(const struct coord_task *task, const struct coord_key *key)
+{
+    const struct model_response *response = &task->answer->response;
+
+    return key && key->exists && key->dropping && key->epoch == task->epoch &&
+           response->error.reason == MODEL_REASON_NOT_OWNER &&
+           response->responder.incarnation == task->member->row.incarnation;
+}
+
+static void place_anew(struct coord_core *core, struct coord_task *task)
+{
+    if (!coord_task_latch(core, task, place_anew))
+        return;
+    if (is_dropped(task, task->latched))
+        unplace(core, task, on_unplaced);
+    else
+        coord_execute_run(core, task);
+}
+
+bool coord_execute_dropped(struct coord_core *core, struct coord_task *task)
+{
+    if (!is_dropped(task, coord_keys_find(&core->keys, coord_task_name(task))))
+        return false;
+    place_anew(core, task);
+    return true;
 }
 
 /* Dead or left; `member` is NULL when the table lost it. */
@@ -142,6 +171,7 @@ void coord_execute_place(struct coord_core *core, struct coord_task *task)
     task->row.epoch = coord_task_number(core, task);
     task->row.maybe_stored = false;
     task->row.key_lost = false;
+    task->row.dropping = false;
     coord_task_put_row(task);
     coord_task_commit(core, task, on_placed);
 }

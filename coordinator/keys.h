@@ -47,7 +47,8 @@ struct coord_key {
     uint8_t maybe_stored : 1;
     uint8_t key_lost : 1;
     uint8_t release_pending : 1;
-    uint8_t deleted : 1; /* its value was deleted under a lock: unplace it when it is free */
+    uint8_t dropping : 1; /* a Drop of this epoch may have reached the owner */
+    uint8_t deleted : 1;  /* its value was deleted under a lock: unplace it when it is free */
     uint8_t size;
     uint8_t bytes[];
 };

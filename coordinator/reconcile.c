@@ -118,13 +118,14 @@ static void judge_missing(struct coord_core *core, struct coord_task *task,
 {
     struct coord_key_row row;
 
-    if (key->maybe_stored && !key->key_lost) {
+    if (key->maybe_stored && !key->key_lost && !key->dropping) {
         key->key_lost = true;
         row = coord_key_row_of(key);
         coord_rows_put_key(coord_task_txn(task), coord_key_name(key), &row);
     }
     key->reconcile_mark = member->reconcile.round;
-    add_row(core, answer, key, !key->maybe_stored && key->phase == COORD_PHASE_ACTIVE);
+    add_row(core, answer, key,
+            !key->maybe_stored && !key->dropping && key->phase == COORD_PHASE_ACTIVE);
 }
 
 /* Goes on through the key table; true when all of it has been seen. */
@@ -239,8 +240,7 @@ void coord_reconcile_part(struct coord_core *core, struct coord_task *task)
     const char *wrong = member ? check_part(&member->reconcile, request) : NULL;
 
     if (!member) {
-        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
-                        "this is not the current incarnation of '%s'", request->name);
+        coord_registry_refuse(core, task, request->name, request->incarnation);
     } else if (wrong) {
         coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "reconcile: %s", wrong);
     } else if (core->mode == COORD_MODE_READ_ONLY) {
@@ -296,8 +296,7 @@ void coord_reconcile_pull(struct coord_core *core, struct coord_task *task)
         return;
     }
     if (!member)
-        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
-                        "this is not the current incarnation of '%s'", request->name);
+        coord_registry_refuse(core, task, request->name, request->incarnation);
     else
         coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "at most %d keys in one request",
                         MODEL_RECONCILE_ROWS_MAX);

@@ -15,6 +15,11 @@ void coord_registry_leave(struct coord_core *core, struct coord_task *task);
 struct coord_member *coord_registry_current(struct coord_core *core, const char *name,
                                             uint64_t incarnation);
 
+/* Fails the task, whose instance is not the current one: INCARNATION_DEAD when that is committed,
+ * NOT_SERVING as long as its end is only submitted. The task goes on. */
+void coord_registry_refuse(struct coord_core *core, struct coord_task *task, const char *name,
+                           uint64_t incarnation);
+
 /* The committed state of a member has changed, or its transaction has ended. */
 void coord_registry_changed(struct coord_core *core, struct coord_member *member);
 

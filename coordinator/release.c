@@ -140,6 +140,30 @@ static void delete_row(struct coord_core *core, struct coord_task *task)
     coord_task_commit(core, task, on_row_deleted);
 }
 
+/* From now on "no such row" from the owner means that the Drop was carried out, also to a
+ * coordinator that has not heard of the answer. */
+static void on_drop_marked(struct coord_core *core, struct coord_task *task)
+{
+    if (task->outcome == STORE_COMMITTED) {
+        coord_drop_run(core, task);
+        return;
+    }
+    reply_deleted(core, task);
+    coord_task_unlatch(core, task);
+    if (task->outcome == STORE_FULL)
+        coord_task_pause(core, task, coord_drop_run);
+    else
+        coord_task_finish(core, task);
+}
+
+static void mark_dropping(struct coord_core *core, struct coord_task *task)
+{
+    task->row = coord_key_row_of(task->latched);
+    task->row.dropping = true;
+    coord_task_put_row(task);
+    coord_task_commit(core, task, on_drop_marked);
+}
+
 static void on_dropped(struct coord_core *core, struct coord_task *task)
 {
     const struct model_response *response = &task->answer->response;
@@ -149,6 +173,8 @@ static void on_dropped(struct coord_core *core, struct coord_task *task)
         delete_row(core, task);
         return;
     }
+    if (response->error.reason == MODEL_REASON_VERSION_MISMATCH)
+        task->latched->deleted = false; /* it has a value again */
     if (answer != COORD_ANSWER_FINAL && coord_task_back_off(core, task, coord_drop_run))
         return;
     reply_deleted(core, task);
@@ -157,32 +183,50 @@ static void on_dropped(struct coord_core *core, struct coord_task *task)
         coord_task_finish(core, task);
 }
 
-static void drop_at(struct coord_core *core, struct coord_task *task, struct coord_member *member)
+/* The owner cannot be told now. */
+static void drop_later(struct coord_core *core, struct coord_task *task,
+                       struct coord_member *member, uint64_t wake_us)
 {
-    struct coord_key *key = task->latched;
-    bool barrier =
-        member && member->row.state == MODEL_MEMBER_DEAD && coord_now_us(core) < core->barrier_us;
-    struct model_call *call;
-
-    if (!member || (!coord_member_is_live(member) && !barrier)) {
-        delete_row(core, task);
-        return;
-    }
-    call = member->row.state == MODEL_MEMBER_ALIVE && !member->ending
-               ? model_call_new(MODEL_CALL_DROP)
-               : NULL;
-    if (call && rt_arena_copy(&call->arena, coord_key_name(key), &call->request.drop.key)) {
-        call->request.drop.term = core->meta.term;
-        call->request.drop.epoch = key->epoch;
-        coord_task_call(core, task, call, member, ATTEMPT_US, on_dropped);
-        return;
-    }
-    (void)model_call_free(call);
     reply_deleted(core, task);
     coord_task_unlatch(core, task);
-    coord_task_wait_until(core, task, &member->parked, MODEL_REASON_NONE,
-                          barrier ? core->barrier_us : coord_now_us(core) + ATTEMPT_US,
-                          coord_drop_run);
+    coord_task_wait_until(core, task, &member->parked, MODEL_REASON_NONE, wake_us, coord_drop_run);
+}
+
+static void send_drop(struct coord_core *core, struct coord_task *task, struct coord_member *member)
+{
+    const struct coord_key *key = task->latched;
+    struct model_call *call = model_call_new(MODEL_CALL_DROP);
+
+    if (!rt_arena_copy(&call->arena, coord_key_name(key), &call->request.drop.key)) {
+        (void)model_call_free(call);
+        drop_later(core, task, member, coord_now_us(core) + ATTEMPT_US);
+        return;
+    }
+    call->request.drop.term = core->meta.term;
+    call->request.drop.epoch = key->epoch;
+    coord_task_call(core, task, call, member, ATTEMPT_US, on_dropped);
+}
+
+/* A value that came after the deletion may be stored at an owner that is down: only the owner can
+ * say that there is none. */
+static void drop_at(struct coord_core *core, struct coord_task *task, struct coord_member *member)
+{
+    const struct coord_key *key = task->latched;
+    bool is_down = !member || !coord_member_is_live(member);
+    bool keeps = core->config.owner_down == COORD_OWNER_DOWN_KEEP && key->maybe_stored;
+    bool barrier =
+        member && member->row.state == MODEL_MEMBER_DEAD && coord_now_us(core) < core->barrier_us;
+
+    if (!member || (is_down && !barrier && !keeps))
+        delete_row(core, task);
+    else if (is_down)
+        drop_later(core, task, member, barrier && !keeps ? core->barrier_us : RT_NEVER);
+    else if (member->row.state != MODEL_MEMBER_ALIVE || member->ending)
+        drop_later(core, task, member, coord_now_us(core) + ATTEMPT_US);
+    else if (!key->dropping)
+        mark_dropping(core, task);
+    else
+        send_drop(core, task, member);
 }
 
 void coord_drop_run(struct coord_core *core, struct coord_task *task)

@@ -13,7 +13,8 @@ enum {
     KEY_LOST = 2,
     KEY_RELEASE_PENDING = 4,
     KEY_LOCKED = 8,
-    KEY_FLAGS = 15,
+    KEY_DROPPING = 16,
+    KEY_FLAGS = 31,
 
     DONE_STORED = 1,
     DONE_LOCK_LOST = 2,
@@ -214,7 +215,7 @@ void coord_rows_put_key(struct store_txn *txn, struct rt_bytes key, const struct
     struct rt_buffer buffer = {0};
     unsigned flags = (row->maybe_stored ? KEY_MAYBE_STORED : 0) | (row->key_lost ? KEY_LOST : 0) |
                      (row->release_pending ? KEY_RELEASE_PENDING : 0) |
-                     (row->locked ? KEY_LOCKED : 0);
+                     (row->locked ? KEY_LOCKED : 0) | (row->dropping ? KEY_DROPPING : 0);
 
     rt_codec_put_u8(&buffer, ROW_VERSION);
     rt_codec_put_u8(&buffer, (uint8_t)row->phase);
@@ -260,6 +261,7 @@ enum rt_code coord_rows_get_key(struct rt_bytes value, struct coord_key_row *ret
     row.key_lost = (flags & KEY_LOST) != 0;
     row.release_pending = (flags & KEY_RELEASE_PENDING) != 0;
     row.locked = (flags & KEY_LOCKED) != 0;
+    row.dropping = (flags & KEY_DROPPING) != 0;
     row.owner = rt_codec_get_u32(&reader);
     row.epoch = rt_codec_get_u64(&reader);
     row.newest_token = rt_codec_get_u64(&reader);
@@ -314,6 +316,7 @@ void coord_rows_put_session(struct store_txn *txn, const struct model_id *id,
     rt_codec_put_u8(&buffer, ROW_VERSION);
     rt_codec_put_bytes(&buffer, rt_bytes_of_string(row->name));
     put_id(&buffer, &row->client);
+    rt_codec_put_u64(&buffer, row->done_below);
     rt_codec_put_u8(&buffer, n_done);
     for (size_t i = 0; i < COORD_DONE_MAX; i++) {
         if (row->done[i].seq != 0)
@@ -340,6 +343,7 @@ enum rt_code coord_rows_get_session(struct rt_bytes value, struct coord_session_
 
     get_string(&reader, row.name, sizeof(row.name));
     get_id(&reader, &row.client);
+    row.done_below = rt_codec_get_u64(&reader);
     n_done = rt_codec_get_u8(&reader);
     if (n_done > COORD_DONE_MAX)
         reader.failed = true;

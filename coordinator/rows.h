@@ -61,6 +61,7 @@ struct coord_key_row {
     bool maybe_stored;    /* a durable value may exist at the owner */
     bool key_lost;        /* a durable value is known to be gone */
     bool release_pending; /* the owner may still hold the key for locked */
+    bool dropping;        /* a Drop of this epoch was sent: the owner may have no row any more */
     bool locked;
     struct model_id session_id; /* holder */
     uint64_t token;             /* of the holder */
@@ -82,6 +83,7 @@ enum {
 struct coord_session_row {
     char name[MODEL_NAME_MAX + 1];
     struct model_id client;
+    uint64_t done_below; /* the client has finished every request with a lower seq */
     struct coord_done done[COORD_DONE_MAX];
 };
 

@@ -32,6 +32,7 @@ struct coord_session {
     struct model_id id;
     struct coord_session_row row; /* as committed */
     enum coord_session_state state;
+    uint64_t done_below; /* highest that the client has said in this term; see the row */
     uint64_t last_grant_us;
     struct coord_timer timer;
     struct rt_list held;  /* coord_key_extra.held_link */

@@ -16,6 +16,7 @@ struct coord_key_row coord_key_row_of(const struct coord_key *key)
         .maybe_stored = key->maybe_stored,
         .key_lost = key->key_lost,
         .release_pending = key->release_pending,
+        .dropping = key->dropping,
         .locked = holder != NULL,
     };
 
@@ -82,6 +83,7 @@ void coord_key_apply(struct coord_core *core, struct coord_key *key,
     key->maybe_stored = row->maybe_stored;
     key->key_lost = row->key_lost;
     key->release_pending = row->release_pending;
+    key->dropping = row->dropping;
     coord_keys_set_exists(&core->keys, key, exists);
     if (row->locked)
         lock_key(core, key, row);
