@@ -269,7 +269,9 @@ static void name_session(const char *path, char ret_name[MODEL_NAME_MAX + 1])
     for (size_t i = 0; i < size; i++) {
         struct rt_bytes one = rt_bytes_of(base + i, 1);
 
-        ret_name[i] = model_name_check("", one, NULL) == RT_OK ? base[i] : '_';
+        ret_name[i] = '_';
+        if (model_name_check("", one, NULL) == RT_OK)
+            ret_name[i] = base[i];
     }
     ret_name[size] = '\0';
     if (size == 0)
@@ -312,8 +314,8 @@ static int exit_code_of(const struct run *run)
     if (run->is_interrupted)
         return MODEL_EXIT_INTERRUPTED;
     for (size_t i = 0; i < run->n_jobs; i++)
-        worst = esi_report_exit_worse(worst,
-                                      esi_report_exit(esi_runner_summary(run->jobs[i].runner)));
+        worst =
+            esi_report_exit_worse(worst, esi_report_exit(esi_runner_summary(run->jobs[i].runner)));
     return (int)worst;
 }
 
