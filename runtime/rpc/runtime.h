@@ -102,7 +102,7 @@ void rpc_wakeup_at(struct rpc_wakeup *wakeup, uint64_t when_us);
 
 /* on_closed (may be NULL) runs on the loop thread, the memory may go then; no on_due after this
  * call. Loop thread; no rpc_wakeup_at may run or follow. What is open when the runtime ends its
- * loop is closed there, without on_closed. */
+ * loop is closed there, without on_closed; then rpc_wakeup_at on the loop thread does nothing. */
 void rpc_wakeup_close(struct rpc_wakeup *wakeup, rpc_wakeup_fn on_closed);
 
 /* ---- signals ---- */

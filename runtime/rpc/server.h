@@ -83,7 +83,8 @@ typedef void (*rpc_unary_fn)(struct rpc_call *call, const ProtobufCMessage *requ
 struct rpc_stream_handlers {
     /* `request` is NULL for client streams and bidi; for server streams as in rpc_unary_fn. */
     void (*on_open)(struct rpc_call *call, const ProtobufCMessage *request, void *ctx);
-    /* One message after each rpc_call_read_next(); valid until the next read_next or on_done. */
+    /* One message after each rpc_call_read_next(); valid until the next read_next, and after
+     * on_done as long as the call is referenced. */
     void (*on_message)(struct rpc_call *call, const ProtobufCMessage *message, void *ctx);
     /* The client will send no more (found by a read_next). */
     void (*on_half_close)(struct rpc_call *call, void *ctx);

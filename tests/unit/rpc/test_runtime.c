@@ -154,7 +154,7 @@ Test(runtime, posting_from_several_threads_loses_nothing)
     for (unsigned i = 0; i < 3000; i++)
         tasks[i].n_run = &n_run;
     for (unsigned i = 0; i < 3; i++)
-        (void)pthread_create(&threads[i], NULL, post_many, &tasks[i * 1000]);
+        (void)pthread_create(&threads[i], NULL, post_many, &tasks[(size_t)i * 1000]);
     for (unsigned i = 0; i < 3; i++)
         (void)pthread_join(threads[i], NULL);
     rpc_runtime_post(runtime, &stop, on_stop_task);

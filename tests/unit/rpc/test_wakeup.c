@@ -57,7 +57,7 @@ Test(wakeup, is_never_early)
     for (unsigned i = 0; i < 5; i++) {
         timer = (struct clock){0};
         setup(1);
-        timer.due_us = now_us() + 3000 + i * 777;
+        timer.due_us = now_us() + 3000 + (uint64_t)i * 777;
         rpc_wakeup_at(&timer.wakeup, timer.due_us);
         run();
         cr_assert_geq(timer.ran_us, timer.due_us);
@@ -91,7 +91,7 @@ Test(wakeup, earliest_time_wins)
 Test(wakeup, longer_than_the_longest_single_wait)
 {
     setup(1);
-    timer.due_us = now_us() + 1100 * 1000;
+    timer.due_us = now_us() + 1100000;
     rpc_wakeup_at(&timer.wakeup, timer.due_us);
     run();
     cr_assert_eq(timer.n_run, 1);
@@ -119,7 +119,7 @@ Test(wakeup, another_thread_makes_it_earlier_while_the_loop_sleeps)
     setup(1);
     rpc_wakeup_at(&timer.wakeup, now_us() + 3600ull * 1000 * 1000);
     (void)pthread_create(&thread, NULL, loop_main, runtime);
-    timer.due_us = now_us() + 20 * 1000;
+    timer.due_us = now_us() + 20000;
     rpc_wakeup_at(&timer.wakeup, timer.due_us);
     (void)pthread_join(thread, NULL);
     cr_assert_geq(timer.ran_us, timer.due_us);
