@@ -13,7 +13,7 @@ struct inst_record inst_ownership_begin(const struct inst_core *core, const stru
         .dedup_since = told->epoch,
         .locking = told->locking,
         .locked = told->locked,
-        .dirty = told->locked,
+        .dirty = told->locked || told->sets_lost,
         .key_lost = told->key_lost,
     };
 }
@@ -216,6 +216,7 @@ void inst_ownership_activate(struct inst_core *core, struct inst_row *row,
 
     if (takes_over(row, told)) {
         inst_ownership_merge(&op->after, told);
+        op->after.dirty |= told->sets_lost;
         op->after.key_lost |= told->key_lost || row->value_unloaded || row->value_corrupt;
     } else {
         op->after = inst_ownership_begin(core, told);
@@ -343,11 +344,25 @@ static void drop(struct inst_core *core, struct model_call *call)
 
 /* ---- the rest ---- */
 
+static uint64_t term_of(const struct model_request *request)
+{
+    switch (request->kind) {
+    case MODEL_CALL_FENCE:
+        return request->fence.term;
+    case MODEL_CALL_ACTIVATE:
+        return request->activate.term;
+    default:
+        return request->drop.term;
+    }
+}
+
 void inst_ownership_committed(struct inst_core *core, struct inst_op *op)
 {
     if (!op->call)
         return;
-    if (op->kind == INST_OP_FENCE)
+    if (term_of(&op->call->request) < core->meta.term)
+        inst_answer_refuse(core, op->call, op->row, MODEL_REASON_OUTCOME_UNKNOWN);
+    else if (op->kind == INST_OP_FENCE)
         finish_fence(core, op->row, op->call, op->incarnation);
     else if (op->kind == INST_OP_ACTIVATE && op->incarnation == core->membership.incarnation)
         answer_ok(core, op->call, op->row);

@@ -101,7 +101,22 @@ static void accept_held(struct inst_core *core, struct inst_row *row, const stru
     inst_rows_set_phase(&core->rows, row, INST_ROW_ACTIVE);
 }
 
-/* Not held, or only an earlier epoch's: the row begins anew; its next transaction writes it. */
+/* Written at once where nothing on disk would be lost by it: a row that is missing at the next
+ * reconcile reads as a lost key. */
+static void write_told(struct inst_core *core, struct inst_row *row)
+{
+    struct inst_op *op;
+
+    if (row->on_disk || row->row_corrupt || row->value_corrupt)
+        return;
+    op = inst_op_new(core, INST_OP_ACTIVATE, row, NULL);
+    op->result.sets_lost = row->sets_lost;
+    inst_rows_set_phase(&core->rows, row, INST_ROW_ACTIVATING);
+    inst_op_submit(core, op);
+}
+
+/* Not held, or only an earlier epoch's: the row begins anew. What is left of it on disk goes with
+ * its next transaction. */
 static void begin_told(struct inst_core *core, struct inst_row *row, const struct model_row *told)
 {
     bool damaged = row->row_corrupt || row->value_corrupt ||
@@ -110,10 +125,11 @@ static void begin_told(struct inst_core *core, struct inst_row *row, const struc
     inst_value_release(core, row);
     inst_dedup_forget_row(&core->dedup, row);
     row->live = inst_ownership_begin(core, told);
-    row->live.dirty = false;
+    row->live.dirty = told->sets_lost;
     row->live.key_lost |= damaged;
     row->sets_lost = told->sets_lost;
     inst_rows_set_phase(&core->rows, row, INST_ROW_ACTIVE);
+    write_told(core, row);
 }
 
 static bool apply_told(struct inst_core *core, const struct model_row *told)
@@ -125,7 +141,7 @@ static bool apply_told(struct inst_core *core, const struct model_row *told)
     row = inst_rows_get(&core->rows, told->key);
     if (!row)
         return false;
-    if (row->phase == INST_ROW_ACTIVE && row->live.epoch == told->epoch)
+    if (row->op || (row->phase == INST_ROW_ACTIVE && row->live.epoch == told->epoch))
         return true;
     if (is_held(row) && row->durable.epoch == told->epoch)
         accept_held(core, row, told);

@@ -328,6 +328,7 @@ void driver_reconcile(struct driver *driver)
         }
         driver_answer(driver, call);
     }
+    driver_commit_all(driver);
 }
 
 void driver_heartbeat(struct driver *driver)

@@ -360,6 +360,24 @@ Test(ownership, no_memory_for_the_value_of_a_fence)
     driver_free(driver);
 }
 
+Test(ownership, i11_a_command_whose_coordinator_was_replaced_meanwhile_is_unknown)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct driver *driver = serving("k");
+        struct model_call *call = kind == 0   ? driver_fence(driver, "k", 60, true)
+                                  : kind == 1 ? driver_activate(driver, "k", DRIVER_EPOCH + 1)
+                                              : driver_drop(driver, "k", DRIVER_EPOCH);
+
+        (void)driver_submit(driver, call);
+        driver->term++;
+        driver_finish(driver, driver_submit(driver, driver_fence(driver, "other", 1, true)),
+                      MODEL_REASON_NOT_OWNER);
+        driver_commit_all(driver);
+        driver_finish(driver, call, MODEL_REASON_OUTCOME_UNKNOWN);
+        driver_free(driver);
+    }
+}
+
 /* ---- Drop ---- */
 
 Test(ownership, drop_removes_everything_and_repeats)

@@ -64,6 +64,47 @@ Test(reconcile, rows_told_but_not_held)
     driver_free(driver);
 }
 
+Test(reconcile, a_row_told_but_not_held_is_held_at_the_next_start)
+{
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_tell(driver, "k", DRIVER_EPOCH);
+    driver->told[0].sets_lost = true;
+    driver_serve(driver);
+    driver->told[0].sets_lost = false;
+    driver_serve(driver);
+    cr_assert_eq(driver->n_held, 1);
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+    cr_assert(call->response.data.sets_lost, "nobody was told yet");
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+Test(reconcile, a_told_row_is_served_also_when_it_cannot_be_written_yet)
+{
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_boot(driver);
+    driver_register(driver);
+    driver_tell(driver, "k", DRIVER_EPOCH);
+    driver->told[0].sets_lost = true;
+    call = driver_outbound(driver, MODEL_CALL_RECONCILE);
+    model_response_ok(&call->response, MODEL_CALL_RECONCILE);
+    call->response.reconcile.rows = driver->told;
+    call->response.reconcile.n_rows = 1;
+    call->response.reconcile.done = true;
+    driver_answer(driver, call);
+    driver_commit(driver, STORE_FULL);
+    driver_renew(driver);
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+    cr_assert(call->response.data.sets_lost);
+    driver_finish_ok(driver, call);
+    driver_expect_ok(driver, driver_set(driver, "k", "v", 0));
+    driver_free(driver);
+}
+
 Test(reconcile, a_lost_key_stays_lost_through_a_release_and_a_restart)
 {
     struct driver *driver = driver_new();
