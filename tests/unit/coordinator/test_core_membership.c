@@ -327,9 +327,9 @@ Test(core_membership, rule1_no_renew_once_death_is_submitted_even_if_it_is_unkno
     driver_sleep_ms(&d, 200);
     cr_assert_eq(driver_n_txns(&d), 1);
     cr_assert_eq(state_of("A"), MODEL_MEMBER_ALIVE, "messages say what is committed");
-    driver_expect(driver_renew(&d, "A", incarnation), MODEL_REASON_INCARNATION_DEAD);
+    driver_expect(driver_renew(&d, "A", incarnation), MODEL_REASON_NOT_SERVING);
     driver_commit(&d, STORE_UNKNOWN);
-    driver_expect(driver_renew(&d, "A", incarnation), MODEL_REASON_INCARNATION_DEAD);
+    driver_expect(driver_renew(&d, "A", incarnation), MODEL_REASON_NOT_SERVING);
     driver_deinit(&d);
 }
 
@@ -344,14 +344,15 @@ Test(core_membership, rule1_holds_for_takeover_and_leave)
     b = driver_join(&d, "B", 1);
     d.auto_commit = false;
     call = driver_register(&d, "A", "A", 2);
-    driver_expect(driver_renew(&d, "A", a), MODEL_REASON_INCARNATION_DEAD);
+    driver_expect(driver_renew(&d, "A", a), MODEL_REASON_NOT_SERVING);
     driver_commit(&d, STORE_COMMITTED);
     driver_expect(finish(call), MODEL_REASON_NONE);
+    driver_expect(driver_renew(&d, "A", a), MODEL_REASON_INCARNATION_DEAD);
     call = driver_new_call(&d, MODEL_CALL_LEAVE);
     (void)snprintf(call->request.leave.name, sizeof(call->request.leave.name), "B");
     call->request.leave.incarnation = b;
     driver_submit(&d, call);
-    driver_expect(driver_renew(&d, "B", b), MODEL_REASON_INCARNATION_DEAD);
+    driver_expect(driver_renew(&d, "B", b), MODEL_REASON_NOT_SERVING);
     driver_commit(&d, STORE_FULL);
     driver_expect(finish(call), MODEL_REASON_DISK_FULL);
     driver_expect(driver_renew(&d, "B", b), MODEL_REASON_NONE);

@@ -162,6 +162,7 @@ static void expect_key(const struct coord_key_row *row, enum rt_code code)
         cr_assert(back.epoch == row->epoch && back.newest_token == row->newest_token);
         cr_assert(back.maybe_stored == row->maybe_stored && back.key_lost == row->key_lost);
         cr_assert(back.release_pending == row->release_pending && back.locked == row->locked);
+        cr_assert_eq(back.dropping, row->dropping);
         cr_assert(back.token == row->token && model_id_equal(&back.session_id, &row->session_id));
         expect_strict(COORD_ROW_KEY, value);
     }
@@ -173,7 +174,8 @@ Test(rows, key)
     struct coord_key_row row = {.phase = COORD_PHASE_UNPLACED};
 
     expect_key(&row, RT_OK);
-    row = (struct coord_key_row){COORD_PHASE_ACTIVE, 3, 8, 9, true, true, true, true, id_a, 9};
+    row =
+        (struct coord_key_row){COORD_PHASE_ACTIVE, 3, 8, 9, true, true, true, true, true, id_a, 9};
     expect_key(&row, RT_OK);
     row.locked = false;
     row.token = 0;
@@ -184,6 +186,8 @@ Test(rows, key)
     expect_key(&row, RT_DATA_LOSS);
     row.owner = 0;
     expect_key(&row, RT_DATA_LOSS);
+    row = (struct coord_key_row){COORD_PHASE_ACTIVE, 3, 8, 9, .dropping = true};
+    expect_key(&row, RT_OK);
     row = (struct coord_key_row){.phase = COORD_PHASE_UNPLACED, .epoch = 4};
     expect_key(&row, RT_DATA_LOSS);
     row = (struct coord_key_row){.locked = true, .session_id = id_a};
@@ -192,7 +196,7 @@ Test(rows, key)
 
 Test(rows, session)
 {
-    struct coord_session_row row = {.client = id_b};
+    struct coord_session_row row = {.client = id_b, .done_below = 6};
     struct coord_session_row back;
     struct store_txn *txn = store_txn_new();
     struct rt_bytes value;
@@ -205,6 +209,7 @@ Test(rows, session)
     cr_assert_eq(coord_rows_get_session(value, &back, NULL), RT_OK);
     cr_assert_str_eq(back.name, row.name);
     cr_assert(model_id_equal(&back.client, &id_b));
+    cr_assert_eq(back.done_below, 6);
     cr_assert(back.done[0].seq == 7 && back.done[0].stored && back.done[0].lock_lost);
     cr_assert(back.done[1].seq == 9 && back.done[1].version.seq == 4 && !back.done[1].stored);
     cr_assert_eq(back.done[2].seq, 0);
