@@ -356,18 +356,24 @@ static uint64_t term_of(const struct model_request *request)
     }
 }
 
+/* The life and the coordinator under which the command was taken are still the current ones. */
+static bool is_still_told(const struct inst_core *core, const struct inst_op *op)
+{
+    bool same_life = op->kind == INST_OP_DROP || op->incarnation == core->membership.incarnation;
+
+    return same_life && term_of(&op->call->request) == core->meta.term;
+}
+
 void inst_ownership_committed(struct inst_core *core, struct inst_op *op)
 {
     if (!op->call)
         return;
-    if (term_of(&op->call->request) < core->meta.term)
+    if (!is_still_told(core, op))
         inst_answer_refuse(core, op->call, op->row, MODEL_REASON_OUTCOME_UNKNOWN);
     else if (op->kind == INST_OP_FENCE)
         finish_fence(core, op->row, op->call, op->incarnation);
-    else if (op->kind == INST_OP_ACTIVATE && op->incarnation == core->membership.incarnation)
-        answer_ok(core, op->call, op->row);
     else if (op->kind == INST_OP_ACTIVATE)
-        inst_answer_refuse(core, op->call, op->row, MODEL_REASON_OUTCOME_UNKNOWN);
+        answer_ok(core, op->call, op->row);
     else
         answer_dropped(core, op->call);
 }
