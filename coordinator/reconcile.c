@@ -112,13 +112,15 @@ static void judge_held(struct coord_core *core, struct coord_member *member,
     }
 }
 
-/* The key is the member's, which did not report it. */
+/* The key is the member's, which did not report it. What an ALIVE member says here is a copy of
+ * what it said while it was JOINING: it is answered again and changes nothing. */
 static void judge_missing(struct coord_core *core, struct coord_task *task,
                           struct coord_member *member, struct coord_key *key, struct answer *answer)
 {
     struct coord_key_row row;
 
-    if (key->maybe_stored && !key->key_lost && !key->dropping) {
+    if (member->row.state == MODEL_MEMBER_JOINING && key->maybe_stored && !key->key_lost &&
+        !key->dropping) {
         key->key_lost = true;
         row = coord_key_row_of(key);
         coord_rows_put_key(coord_task_txn(task), coord_key_name(key), &row);
