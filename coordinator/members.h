@@ -31,6 +31,7 @@ struct coord_member {
     bool busy;                   /* a transaction about this member is under way */
     uint64_t last_grant_us;
     uint64_t takeover_us; /* the last immediate takeover; 0 = none */
+    bool is_frozen;       /* a second takeover was refused, and that was logged */
     uint64_t entries_free;
     size_t n_keys; /* that the key table attributes to it */
     struct coord_reconcile reconcile;

@@ -254,6 +254,7 @@ static void begin_incarnation(struct coord_core *core, struct coord_task *task)
 {
     struct coord_member *member = task->member;
 
+    member->is_frozen = false;
     if (coord_member_is_live(member))
         member->takeover_us = coord_now_us(core);
     member->row = *task->member_row;
@@ -361,7 +362,9 @@ static void register_live(struct coord_core *core, struct coord_task *task,
         refuse_name(core, task, member, MODEL_REASON_NAME_IN_USE, may_die_at(core, member),
                     "its earlier process may still run elsewhere");
     } else if (member->takeover_us != 0 && coord_now_us(core) < thaws_us) {
-        rt_log(RT_LOG_ERROR, "event=name_frozen alarm=yes name=%s", member->name);
+        if (!member->is_frozen)
+            rt_log(RT_LOG_ERROR, "event=name_frozen alarm=yes name=%s", member->name);
+        member->is_frozen = true;
         refuse_name(core, task, member, MODEL_REASON_NAME_FROZEN, thaws_us,
                     "two takeovers within one lease");
     } else {

@@ -597,6 +597,24 @@ Test(core_membership, rule11_a_lost_key_stays_lost_over_restarts_until_delete)
     driver_deinit(&d);
 }
 
+Test(core_membership, a_late_copy_of_a_reconcile_calls_nothing_lost)
+{
+    struct model_call *call;
+    uint64_t incarnation;
+
+    begin();
+    s = driver_open(&d, "esi");
+    incarnation = driver_join(&d, "A", 1);
+    (void)make_key("k", true);
+    call = part(incarnation, 0, true, NULL, 0);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    cr_assert(call->response.reconcile.done);
+    cr_assert_not(find_row(call, "k")->key_lost);
+    (void)driver_free_call(call);
+    cr_assert_eq(state_of("A"), MODEL_MEMBER_ALIVE);
+    driver_deinit(&d);
+}
+
 Test(core_membership, reconcile_is_paged_both_ways)
 {
     enum {
