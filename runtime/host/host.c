@@ -36,6 +36,8 @@ static void collect(struct host *host, struct model_effects *ret_effects, uint64
         inbound->is_in_core = false;
         rt_list_remove(&inbound->host_link);
     }
+    if (host->is_store_dropped)
+        rt_list_splice_back(&host->lost_txns, &ret_effects->txns);
     while ((node = rt_list_pop_front(&ret_effects->txns))) {
         rt_assert(host->store);
         store_submit(host->store, RT_LIST_ENTRY(node, struct store_txn, link));
@@ -90,10 +92,12 @@ bool host_submit(struct host *host, struct host_inbound *inbound)
 void host_cancel(struct host *host, struct host_inbound *inbound)
 {
     lock(host);
-    if (inbound->is_in_core && !inbound->call.cancelled) {
-        inbound->call.cancelled = true;
-        host->options.ops->cancel(host->options.core, &inbound->call);
+    if (!inbound->is_in_core || inbound->call.cancelled) {
+        unlock(host);
+        return;
     }
+    inbound->call.cancelled = true;
+    host->options.ops->cancel(host->options.core, &inbound->call);
     finish_step(host);
 }
 
@@ -163,13 +167,14 @@ struct host *host_new(const struct host_options *options)
     struct host *host = rt_xalloc(sizeof(*host));
 
     host->options = *options;
+    rt_list_init(&host->lost_txns);
     rt_list_init(&host->inbound);
     rt_list_init(&host->lanes);
     rt_list_init(&host->refused);
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_mutex_init(&host->outbound_lock, NULL);
     host->refused_job.fn = return_refused;
-    host->peers = host_peers_new(options->runtime);
+    host->peers = host_peers_new(options->runtime, rpc_runtime_env(options->runtime));
     rpc_wakeup_init(&host->wakeup, options->runtime, on_due, host);
     rpc_wakeup_init(&host->lane_wakeup, options->runtime, on_lane_due, host);
     return host;
@@ -178,6 +183,14 @@ struct host *host_new(const struct host_options *options)
 void host_set_store(struct host *host, struct store *store)
 {
     host->store = store;
+}
+
+void host_drop_store(struct host *host)
+{
+    lock(host);
+    host->store = NULL;
+    host->is_store_dropped = true;
+    unlock(host);
 }
 
 void host_stop(struct host *host)
@@ -204,9 +217,14 @@ static void release_inbound(struct host *host)
 
 struct host *host_free(struct host *host)
 {
+    struct rt_list *node;
+
     if (!host)
         return NULL;
+    rt_assert(rt_list_is_empty(&host->refused));
     release_inbound(host);
+    while ((node = rt_list_pop_front(&host->lost_txns)))
+        (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
     host_lane_free_all(host);
     host->peers = host_peers_free(host->peers);
     (void)pthread_mutex_destroy(&host->outbound_lock);

@@ -47,14 +47,19 @@ struct host *host_new(const struct host_options *options);
  * To be called before rpc_runtime_stop(). Any thread. */
 void host_stop(struct host *host);
 
-/* After rpc_runtime_run() has returned. Inbound calls that the core still holds are released;
- * outbound calls that were made too late to be handed back stay with the core. Accepts NULL,
- * returns NULL. */
+/* After rpc_runtime_run() has returned and before rpc_runtime_free(). Inbound calls that the core
+ * still holds are released: freeing the core must not touch them. Outbound calls have all come
+ * back. Accepts NULL, returns NULL. */
 struct host *host_free(struct host *host);
 
-/* Where transactions go; before the first step. host_txn_done() must be the store's on_done with
+/* Where transactions go; before the first step. The store's on_done must be host_txn_done() with
  * the host as its context. */
 void host_set_store(struct host *host, struct store *store);
+
+/* Before the store is closed: transactions that are made from now on go nowhere, as in a crash, and
+ * are freed with the host. Those that were submitted still complete. Loop thread. */
+void host_drop_store(struct host *host);
+
 void host_txn_done(struct store_txn *txn, void *host);
 
 /* Runs fn(core, argument) as a step: under the lock, effects carried out. Any thread. */

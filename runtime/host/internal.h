@@ -14,7 +14,9 @@
 struct host {
     struct host_options options;
     pthread_mutex_t lock;
-    struct store *store; /* borrowed; NULL when the core makes no transactions */
+    struct store *store; /* borrowed; NULL when the core makes no transactions, and once dropped */
+    bool is_store_dropped;
+    struct rt_list lost_txns; /* owned: made after the store was dropped */
     struct rpc_wakeup wakeup;
     struct rt_list inbound; /* host_inbound.host_link: calls inside the core */
 
@@ -52,6 +54,12 @@ void host_cancel(struct host *host, struct host_inbound *inbound);
 void host_call_done(struct host *host, struct model_call *call);
 
 /* ---- outbound.c ---- */
+
+/* How long an outbound call may take. */
+struct host_time {
+    uint64_t deadline_us;
+    uint32_t timeout_ms; /* until then, at least 1 */
+};
 
 /* Carries out one outbound call. Never completes it from inside. */
 void host_outbound_start(struct host *host, struct model_call *call);

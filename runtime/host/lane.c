@@ -23,6 +23,7 @@ struct lane {
 struct exchange {
     struct rt_list link;
     uint64_t id;
+    uint64_t deadline_us;
     struct model_call *call;
 };
 
@@ -136,11 +137,11 @@ static void open_stream(struct lane *lane)
     rpc_client_stream_read_next(lane->stream);
 }
 
-enum rt_code host_lane_start(struct host *host, struct model_call *call, uint32_t timeout_ms,
-                             struct rt_error *err)
+enum rt_code host_lane_start(struct host *host, struct model_call *call,
+                             const struct host_time *time, struct rt_error *err)
 {
     struct lane *lane = find_or_add(host, wire_method_of(call->request.kind), call->address);
-    struct wire_exchange header = {.id = ++lane->last_id, .timeout_ms = timeout_ms};
+    struct wire_exchange header = {.id = ++lane->last_id, .timeout_ms = time->timeout_ms};
     struct exchange *exchange;
     ProtobufCMessage *message;
     enum rt_code code;
@@ -158,6 +159,7 @@ enum rt_code host_lane_start(struct host *host, struct model_call *call, uint32_
 
     exchange = rt_xalloc(sizeof(*exchange));
     exchange->id = header.id;
+    exchange->deadline_us = time->deadline_us;
     exchange->call = call;
     rt_list_push_back(&lane->waiting, &exchange->link);
     return RT_OK;
@@ -171,10 +173,10 @@ static uint64_t expire_lane(struct lane *lane, uint64_t now_us, struct rt_list *
     rt_list_for_each_safe (node, &lane->waiting) {
         struct exchange *exchange = RT_LIST_ENTRY(node, struct exchange, link);
 
-        if (exchange->call->deadline_us <= now_us)
+        if (exchange->deadline_us <= now_us)
             rt_list_push_back(expired, &end_exchange(exchange)->link);
-        else if (exchange->call->deadline_us < next_us)
-            next_us = exchange->call->deadline_us;
+        else if (exchange->deadline_us < next_us)
+            next_us = exchange->deadline_us;
     }
     return next_us;
 }

@@ -12,9 +12,10 @@
 #include "runtime/host/internal.h"
 
 /* Under the outbound lock. Takes the call, unless it fails: UNAVAILABLE when the stream takes no
- * more, RESOURCE_EXHAUSTED when the request cannot be encoded. */
+ * more, or has ended and that is just being told; RESOURCE_EXHAUSTED when the request cannot be
+ * encoded. */
 RT_MUST_USE enum rt_code host_lane_start(struct host *host, struct model_call *call,
-                                         uint32_t timeout_ms, struct rt_error *err);
+                                         const struct host_time *time, struct rt_error *err);
 
 /* Fails what is past its deadline; returns when to look again, RT_NEVER when nothing is out. */
 uint64_t host_lane_expire(struct host *host, uint64_t now_us);

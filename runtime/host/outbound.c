@@ -13,6 +13,8 @@
 enum {
     /* For a call whose core set no deadline. */
     DEFAULT_TIMEOUT_MS = 10 * 1000,
+    /* A longer one is cut: no call waits that long, and it fits everywhere. */
+    TIMEOUT_MS_MAX = 24 * 3600 * 1000,
 };
 
 struct unary {
@@ -82,35 +84,46 @@ static enum rt_code start_unary(struct host *host, struct model_call *call, uint
     return RT_OK;
 }
 
-static enum rt_code start(struct host *host, struct model_call *call, struct rt_error *err)
+static struct host_time time_of(const struct host *host, const struct model_call *call)
 {
     uint64_t now_us = rt_env_now_us(rpc_runtime_env(host->options.runtime));
     uint64_t timeout_ms = DEFAULT_TIMEOUT_MS;
 
     if (call->deadline_us != RT_NEVER)
         timeout_ms = model_call_remaining_us(call, now_us) / 1000;
-    if (timeout_ms == 0)
+    if (timeout_ms > TIMEOUT_MS_MAX)
+        timeout_ms = TIMEOUT_MS_MAX;
+    return (struct host_time){
+        .deadline_us = now_us + timeout_ms * 1000,
+        .timeout_ms = (uint32_t)timeout_ms,
+    };
+}
+
+static enum rt_code start(struct host *host, struct model_call *call, const struct host_time *time,
+                          struct rt_error *err)
+{
+    if (time->timeout_ms == 0)
         return rt_fail(err, RT_DEADLINE_EXCEEDED, "no time left to call %s", call->address);
     if (host->is_stopping)
         return rt_fail(err, RT_CANCELLED, "the service is stopping");
     if (wire_method_of(call->request.kind)->is_stream)
-        return host_lane_start(host, call, (uint32_t)timeout_ms, err);
-    return start_unary(host, call, (uint32_t)timeout_ms, err);
+        return host_lane_start(host, call, time, err);
+    return start_unary(host, call, time->timeout_ms, err);
 }
 
 void host_outbound_start(struct host *host, struct model_call *call)
 {
-    uint64_t deadline_us = call->deadline_us;
+    struct host_time time = time_of(host, call);
     bool is_stream = wire_method_of(call->request.kind)->is_stream;
     struct rt_error err = RT_ERROR_INIT;
     enum rt_code code;
 
     (void)pthread_mutex_lock(&host->outbound_lock);
-    code = start(host, call, &err);
+    code = start(host, call, &time, &err);
     (void)pthread_mutex_unlock(&host->outbound_lock);
 
     if (code != RT_OK)
         refuse(host, call, &err);
     else if (is_stream)
-        rpc_wakeup_at(&host->lane_wakeup, deadline_us);
+        rpc_wakeup_at(&host->lane_wakeup, time.deadline_us);
 }

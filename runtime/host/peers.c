@@ -9,33 +9,29 @@
 #include "runtime/base/alloc.h"
 #include "runtime/base/map.h"
 
-enum {
-    /* Past this many addresses, those idle for so long are closed. */
-    PEERS_KEPT = 64,
-    IDLE_US = 60 * 1000 * 1000,
-};
-
 struct peer {
     char *address; /* owned; the map's key */
     struct rpc_channel *channel;
     unsigned n_users;
-    uint64_t last_used_us;
+    uint64_t idle_since_us; /* while n_users is 0 */
     UT_hash_handle hh;
 };
 
 struct host_peers {
     struct rpc_runtime *runtime;
+    const struct rt_env *env;
     pthread_mutex_t lock;
     struct peer *by_address; /* owned */
 };
 
-struct host_peers *host_peers_new(struct rpc_runtime *runtime)
+struct host_peers *host_peers_new(struct rpc_runtime *runtime, const struct rt_env *env)
 {
     struct host_peers *peers = rt_xalloc(sizeof(*peers));
     int result = pthread_mutex_init(&peers->lock, NULL);
 
     rt_assert(result == 0);
     peers->runtime = runtime;
+    peers->env = env;
     return peers;
 }
 
@@ -64,10 +60,10 @@ static void drop_idle(struct host_peers *peers, uint64_t now_us)
     struct peer *peer;
     struct peer *next;
 
-    if (HASH_COUNT(peers->by_address) < PEERS_KEPT)
+    if (HASH_COUNT(peers->by_address) < HOST_PEERS_KEPT)
         return;
     HASH_ITER (hh, peers->by_address, peer, next) {
-        if (peer->n_users == 0 && now_us - peer->last_used_us >= IDLE_US) {
+        if (peer->n_users == 0 && now_us - peer->idle_since_us >= HOST_PEERS_IDLE_US) {
             rpc_channel_close(peer->channel, NULL, NULL);
             forget(peers, peer);
         }
@@ -76,20 +72,18 @@ static void drop_idle(struct host_peers *peers, uint64_t now_us)
 
 struct rpc_channel *host_peers_acquire(struct host_peers *peers, const char *address)
 {
-    uint64_t now_us = rt_env_now_us(rpc_runtime_env(peers->runtime));
     struct peer *peer;
 
     (void)pthread_mutex_lock(&peers->lock);
     HASH_FIND_STR(peers->by_address, address, peer);
     if (!peer) {
-        drop_idle(peers, now_us);
+        drop_idle(peers, rt_env_now_us(peers->env));
         peer = rt_xalloc(sizeof(*peer));
         peer->address = rt_xstrdup(address);
         peer->channel = rpc_channel_new(peers->runtime, address, NULL);
         HASH_ADD_KEYPTR(hh, peers->by_address, peer->address, strlen(peer->address), peer);
     }
     peer->n_users++;
-    peer->last_used_us = now_us;
     (void)pthread_mutex_unlock(&peers->lock);
     return peer->channel;
 }
@@ -102,5 +96,6 @@ void host_peers_release(struct host_peers *peers, const char *address)
     HASH_FIND_STR(peers->by_address, address, peer);
     rt_assert(peer && peer->n_users > 0);
     peer->n_users--;
+    peer->idle_since_us = rt_env_now_us(peers->env);
     (void)pthread_mutex_unlock(&peers->lock);
 }

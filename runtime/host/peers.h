@@ -9,9 +9,16 @@
 #include "runtime/rpc/client.h"
 #include "runtime/rpc/runtime.h"
 
+enum {
+    /* With this many addresses, those idle for so long are closed before another is added. */
+    HOST_PEERS_KEPT = 64,
+    HOST_PEERS_IDLE_US = 60 * 1000 * 1000,
+};
+
 struct host_peers;
 
-struct host_peers *host_peers_new(struct rpc_runtime *runtime);
+/* `env` is borrowed: how long is idle. */
+struct host_peers *host_peers_new(struct rpc_runtime *runtime, const struct rt_env *env);
 
 /* After the runtime has ended, which closed the channels. */
 struct host_peers *host_peers_free(struct host_peers *peers);

@@ -4,8 +4,11 @@
  */
 #include "runtime/host/service.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/base/alloc.h"
@@ -151,7 +154,9 @@ void host_service_finish(struct host_service *service)
 
 void host_service_stop(struct host_service *service, int exit_code)
 {
-    service->exit_code = exit_code;
+    int none = 0;
+
+    (void)atomic_compare_exchange_strong(&service->exit_code, &none, exit_code);
     rpc_runtime_post(service->runtime, &service->stop_job, begin_stop);
 }
 
@@ -170,11 +175,10 @@ static void on_signal(int signum, void *ctx)
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
 {
-    static char ignored[256];
+    struct host_service *service = RT_CONTAINER_OF(handle, struct host_service, input);
 
-    (void)handle;
     (void)suggested;
-    *ret_buffer = uv_buf_init(ignored, sizeof(ignored));
+    *ret_buffer = uv_buf_init(service->ignored_input, sizeof(service->ignored_input));
 }
 
 static void on_input(uv_stream_t *stream, ssize_t n_read, const uv_buf_t *buffer)
@@ -188,10 +192,16 @@ static void on_input(uv_stream_t *stream, ssize_t n_read, const uv_buf_t *buffer
     begin_stop(&service->stop_job);
 }
 
+/* libuv aborts when it is to poll a file or /dev/null. */
 static enum rt_code watch_input(struct host_service *service, struct rt_error *err)
 {
-    int result = uv_pipe_init(rpc_runtime_loop(service->runtime), &service->input, 0);
+    struct stat input;
+    int result;
 
+    if (fstat(STDIN_FILENO, &input) < 0 || !(S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode)))
+        return rt_fail(err, RT_INVALID_ARGUMENT,
+                       "--exit-with-stdin: standard input must be a pipe");
+    result = uv_pipe_init(rpc_runtime_loop(service->runtime), &service->input, 0);
     if (result < 0)
         return rt_fail_uv(err, result, "watching standard input");
     service->is_input_open = true;
@@ -199,7 +209,7 @@ static enum rt_code watch_input(struct host_service *service, struct rt_error *e
     if (result == 0)
         result = uv_read_start((uv_stream_t *)&service->input, on_alloc, on_input);
     if (result < 0)
-        return rt_fail_uv(err, result, "--exit-with-stdin: standard input must be a pipe");
+        return rt_fail_uv(err, result, "watching standard input");
     return RT_OK;
 }
 
@@ -216,8 +226,10 @@ static void on_runtime_end(void *ctx)
 {
     struct host_service *service = ctx;
 
-    if (service->store)
+    if (service->store) {
+        host_drop_store(service->host);
         store_close(service->store, on_store_closed, service);
+    }
     if (service->is_input_open)
         uv_close((uv_handle_t *)&service->input, NULL);
 }
@@ -233,6 +245,16 @@ static enum rt_code watch(struct host_service *service, struct rt_error *err)
     return code;
 }
 
+/* Before anything is opened: a number that nobody gave us would soon be a file of our own. */
+static enum rt_code check_ready_fd(const struct host_service_config *config, struct rt_error *err)
+{
+    int fd = (int)config->ready_fd;
+
+    if (fd != 0 && fcntl(fd, F_GETFD) < 0)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "--ready-fd: descriptor %d is not open", fd);
+    return RT_OK;
+}
+
 enum rt_code host_service_open(struct host_service *service, const char *name,
                                const struct host_service_config *config, struct rt_error *err)
 {
@@ -242,7 +264,11 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
 
     *service = (struct host_service){.name = name, .config = *config};
     rt_log_init(name, config->log_level);
-    code = store_data_dir_new(config->data_dir, &service->data_dir, err);
+    /* Whoever reads our log or waits for us to be ready may be gone. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    code = check_ready_fd(config, err);
+    if (code == RT_OK)
+        code = store_data_dir_new(config->data_dir, &service->data_dir, err);
     if (code != RT_OK)
         return code;
 
@@ -286,6 +312,19 @@ enum rt_code host_service_serve(struct host_service *service,
     return host_serve(service->host, service->server, descriptor, err);
 }
 
+static void write_ready(struct host_service *service)
+{
+    int fd = (int)service->config.ready_fd;
+
+    if (fd == 0)
+        return;
+    if (dprintf(fd, "ready %s\n", service->address) < 0)
+        rt_log(RT_LOG_WARNING, "event=ready_fd_failed fd=%d", fd);
+    /* Closed, the number of a standard stream would become a file's that the log then goes to. */
+    if (fd > STDERR_FILENO)
+        (void)close(fd);
+}
+
 static void tell_ready(struct rpc_job *job)
 {
     struct host_service *service = RT_CONTAINER_OF(job, struct host_service, ready_job);
@@ -295,11 +334,7 @@ static void tell_ready(struct rpc_job *job)
     service->is_ready = true;
     set_health(service, true);
     rt_log(RT_LOG_INFO, "event=serving address=%s", service->address);
-    if (service->config.ready_fd) {
-        if (dprintf((int)service->config.ready_fd, "ready %s\n", service->address) < 0)
-            rt_log(RT_LOG_WARNING, "event=ready_fd_failed fd=%d", (int)service->config.ready_fd);
-        (void)close((int)service->config.ready_fd);
-    }
+    write_ready(service);
 }
 
 void host_service_ready(struct host_service *service)
@@ -320,6 +355,8 @@ int host_service_run(struct host_service *service, void (*on_stop)(void *ctx), v
 void host_service_close(struct host_service *service)
 {
     if (service->runtime && !service->has_run) {
+        if (service->host)
+            host_stop(service->host);
         rpc_runtime_stop(service->runtime);
         rpc_runtime_run(service->runtime);
     }

@@ -10,6 +10,8 @@
 #ifndef HOST_SERVICE_H
 #define HOST_SERVICE_H
 
+#include <stdatomic.h>
+
 #include "runtime/base/log.h"
 #include "runtime/base/option.h"
 #include "runtime/host/host.h"
@@ -59,11 +61,14 @@ struct host_service {
     bool is_stopping;
     bool is_finishing;
     bool has_run;
-    int exit_code;
+    _Atomic int exit_code;
+    char ignored_input[256];
 };
 
 /* Opens runtime and data directory, makes the server and listens; nothing is served yet. After a
- * failure host_service_close() is still to be called. */
+ * failure host_service_close() is still to be called. INVALID_ARGUMENT: an option is wrong for this
+ * process (ready-fd is not open, standard input is no pipe); else as store_data_dir_new() and
+ * rpc_server_listen(). */
 RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const char *name,
                                            const struct host_service_config *config,
                                            struct rt_error *err);
@@ -82,7 +87,8 @@ RT_MUST_USE enum rt_code host_service_serve(struct host_service *service,
  * thread, also under the core's lock. */
 void host_service_ready(struct host_service *service);
 
-/* Begins to stop, as a signal does; the process will exit with this code. Any thread. */
+/* Begins to stop, as a signal does; the process will exit with this code, unless an earlier one was
+ * not 0. Any thread. */
 void host_service_stop(struct host_service *service, int exit_code);
 
 /* Drains the server and ends the runtime; the second half of stopping. Any thread. */

@@ -382,12 +382,22 @@ static void call_done(void *pointer, struct model_call *call)
     leave(core);
 }
 
+/* Rows are numbered in the order in which they were made. */
+static void check_txn_order(struct fake_core *core, const struct store_txn *txn)
+{
+    char row[32];
+
+    (void)snprintf(row, sizeof(row), "row%u", ++core->n_txns_back);
+    rt_assert(rt_bytes_equal(txn->operations[0].key, rt_bytes_of_string(row)));
+}
+
 static void txn_done(void *pointer, struct store_txn *txn)
 {
     struct fake_core *core = pointer;
     struct model_call *inbound = txn->ctx;
 
     enter(core);
+    check_txn_order(core, txn);
     if (txn->outcome == STORE_COMMITTED)
         core->n_committed++;
     else

@@ -67,6 +67,7 @@ struct fake_core {
     unsigned last_id;
     uint64_t wakeup_us;
     unsigned n_txn_rows;
+    unsigned n_txns_back;
     bool is_in_step;
 };
 
