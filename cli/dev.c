@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/summary.h"
 #include "runtime/base/alloc.h"
+#include "runtime/base/log.h"
 #include "runtime/model/lease.h"
 #include "runtime/model/limits.h"
 
@@ -34,7 +35,6 @@ struct config {
 
 static const char *const profiles[] = {"default", "classic", NULL};
 static const char *const distributions[] = {"equitable-load", NULL};
-static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 static const struct rt_option options[] = {
     {.name = "instances",
@@ -100,7 +100,7 @@ static const struct rt_option options[] = {
     {.name = "log-level",
      .type = RT_OPTION_ENUM,
      .help = "What the processes log, each to NAME.log in the data directory.",
-     .names = log_levels,
+     .names = rt_log_level_names,
      .initial = "info",
      .offset = offsetof(struct config, log_level)},
 };
@@ -269,7 +269,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .data_dir = dev->data_dir,
                     .profile = profiles[config->profile],
                     .distribution = distributions[config->distribution],
-                    .log_level = log_levels[config->log_level],
+                    .log_level = rt_log_level_names[config->log_level],
                     .lease_ms = config->lease_ms,
                     .entries = config->entries,
                     .entry_size = config->entry_size},

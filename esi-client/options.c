@@ -10,13 +10,6 @@ static const char *const formats[] = {
     [ESI_FORMAT_JSON] = "json",
     NULL,
 };
-static const char *const log_levels[] = {
-    [RT_LOG_ERROR] = "error",
-    [RT_LOG_WARNING] = "warning",
-    [RT_LOG_INFO] = "info",
-    [RT_LOG_DEBUG] = "debug",
-    NULL,
-};
 
 static const struct rt_option options[] = {
     {
@@ -54,7 +47,7 @@ static const struct rt_option options[] = {
     {
         .name = "log-level",
         .type = RT_OPTION_ENUM,
-        .names = log_levels,
+        .names = rt_log_level_names,
         .initial = "warning",
         .help = "The least important lines that are written to standard error.",
         .offset = offsetof(struct esi_options, log_level),

@@ -17,11 +17,12 @@ enum {
 static const char *log_name = "redistinto";
 static enum rt_log_level log_level = RT_LOG_WARNING;
 
-static const char *const level_names[] = {
+const char *const rt_log_level_names[] = {
     [RT_LOG_ERROR] = "error",
     [RT_LOG_WARNING] = "warning",
     [RT_LOG_INFO] = "info",
     [RT_LOG_DEBUG] = "debug",
+    NULL,
 };
 
 void rt_log_init(const char *name, enum rt_log_level level)
@@ -32,8 +33,8 @@ void rt_log_init(const char *name, enum rt_log_level level)
 
 bool rt_log_level_parse(const char *text, enum rt_log_level *ret_level)
 {
-    for (size_t i = 0; i < RT_ARRAY_SIZE(level_names); i++) {
-        if (strcmp(text, level_names[i]) == 0) {
+    for (size_t i = 0; rt_log_level_names[i]; i++) {
+        if (strcmp(text, rt_log_level_names[i]) == 0) {
             *ret_level = (enum rt_log_level)i;
             return true;
         }
@@ -62,7 +63,7 @@ void rt_log(enum rt_log_level level, const char *format, ...)
     (void)gmtime_r(&now.tv_sec, &utc);
     used = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
     size = snprintf(line + used, sizeof(line) - used, ".%03ldZ level=%s service=%s pid=%d ",
-                    now.tv_nsec / 1000000, level_names[level], log_name, (int)getpid());
+                    now.tv_nsec / 1000000, rt_log_level_names[level], log_name, (int)getpid());
     used += (size_t)size;
 
     va_start(arguments, format);
