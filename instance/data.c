@@ -120,7 +120,7 @@ static void submit_write(struct inst_core *core, struct inst_op *op)
 {
     const struct inst_row *row = op->row;
 
-    op->after.dirty = false;
+    op->after.dirty = row->sets_lost;
     op->after.seq = op->version.seq;
     op->result = (struct inst_dedup_result){
         .version = op->after.has_value ? op->version : (struct model_version){0},
@@ -213,14 +213,17 @@ void inst_data_committed(struct inst_core *core, struct inst_op *op)
 static void read_value(struct inst_core *core, struct inst_row *row, struct model_call *call,
                        enum inst_access access)
 {
+    bool sets_lost = row->sets_lost;
     bool answered = inst_answer_value(core, call, row);
     bool holds = inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core));
 
     if (answered && access == INST_ACCESS_STALE_READ)
         call->response.data.stale = !holds;
-    else if (answered && !holds)
+    else if (answered && !holds) {
+        row->sets_lost = sets_lost;
         inst_answer_fail(core, call, row, MODEL_REASON_LEASE_EXPIRED, "%s",
                          model_reason_meaning(MODEL_REASON_LEASE_EXPIRED));
+    }
     inst_answer_send(core, call);
 }
 

@@ -82,9 +82,13 @@ static enum model_reason check_command(struct inst_core *core, const struct mode
     return MODEL_REASON_NONE;
 }
 
+/* The coordinator does not pass on what is said here: that SETs were lost is kept for an access. */
 static void answer_ok(struct inst_core *core, struct model_call *call, struct inst_row *row)
 {
+    bool sets_lost = row->sets_lost;
+
     (void)inst_answer_data(core, call, row);
+    row->sets_lost = sets_lost;
     inst_answer_send(core, call);
 }
 
@@ -125,7 +129,7 @@ static struct inst_record after_fence(const struct inst_row *row,
     after.floor = fence->token;
     after.locked = false;
     after.dirty =
-        row->has_value != after.has_value ||
+        row->sets_lost || row->has_value != after.has_value ||
         (row->has_value && model_version_compare(&row->version, &row->stored_version) != 0);
     return after;
 }

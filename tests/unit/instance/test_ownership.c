@@ -346,6 +346,50 @@ Test(ownership, a_release_without_sets_leaves_nothing_to_lose)
     }
 }
 
+Test(ownership, rule_13_only_an_access_uses_up_what_was_lost)
+{
+    struct driver *driver = serving("k");
+    struct model_call *call;
+
+    driver_expect_ok(driver, driver_fence(driver, "k", 60, true));
+    driver_expect_ok(driver, driver_set(driver, "k", "v", 60));
+    restart(driver, 60, true);
+    driver_expect_ok(driver, driver_fence(driver, "k", 60, false));
+    restart(driver, 60, false);
+    driver_expect_ok(driver, driver_fence(driver, "k", 61, false));
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+    cr_assert(call->response.data.sets_lost, "the release did not use it up, nor did a restart");
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+/* Commits the call, whose answer then dies with the process. */
+static void commit_and_crash(struct driver *driver, struct model_call *call)
+{
+    (void)driver_submit(driver, call);
+    driver_commit_all(driver);
+    restart(driver, 70, false);
+}
+
+Test(ownership, lost_sets_are_said_although_a_crash_swallowed_the_answer_that_said_it)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        struct driver *driver = serving("k");
+        struct model_call *call;
+
+        driver_expect_ok(driver, driver_set(driver, "k", "v", 0));
+        restart(driver, 60, false);
+        commit_and_crash(driver, kind == 0   ? driver_fence(driver, "k", 60, false)
+                                 : kind == 1 ? driver_data(driver, MODEL_CALL_PUT, "k", "w")
+                                 : kind == 2 ? driver_data(driver, MODEL_CALL_STORE, "k", NULL)
+                                             : driver_data(driver, MODEL_CALL_DELETE, "k", NULL));
+        call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+        cr_assert(call->response.data.sets_lost, "kind %d", kind);
+        driver_finish_ok(driver, call);
+        driver_free(driver);
+    }
+}
+
 Test(ownership, no_memory_for_the_value_of_a_fence)
 {
     struct driver *driver = serving("k");
