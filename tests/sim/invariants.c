@@ -360,11 +360,12 @@ static void on_fence_ok(struct sim_checker *checker, const struct model_call *ca
     uint8_t key = sim_world_key_index(fence->key);
     struct sim_key_state *state = &checker->keys[key];
 
+    if (!fence->locked)
+        return;
     if (call->response.data.sets_lost)
         checker->world->stats.n_sets_lost++;
     check_sets_lost(checker, key, fence->epoch, call);
-    if (!fence->locked || fence->token < state->locked_token ||
-        fence->token <= state->released_token)
+    if (fence->token < state->locked_token || fence->token <= state->released_token)
         return;
     state->locked_epoch = fence->epoch;
     state->locked_token = fence->token;
