@@ -43,7 +43,9 @@ struct inst_row {
     bool row_corrupt;    /* there may be an r/ row, unreadable: nothing to compare with */
     bool value_corrupt;  /* the v/ row is unreadable or missing */
     bool value_unloaded; /* the value is on disk only: it left memory with the quarantine */
-    bool sets_lost;      /* to be said in the next answer */
+    /* To be said in the next answer; until then no transaction clears `dirty`, so that a crash
+     * between commit and answer does not swallow it. */
+    bool sets_lost;
     uint8_t key_size;
     uint8_t key[];
 };
