@@ -150,35 +150,55 @@ void coord_execute_await(struct coord_core *core, struct coord_task *task)
 
 /* ---- READ ------------------------------------------------------------------------------------ */
 
-static void on_read(struct coord_core *core, struct coord_task *task)
+static void answer_nothing(struct coord_core *core, struct coord_task *task)
 {
-    if (task->answer->response.code != RT_OK) {
-        coord_execute_not_ok(core, task, false);
-        return;
-    }
-    coord_execute_reply_data(core, task);
+    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
+    coord_task_reply(core, task);
     coord_task_finish(core, task);
 }
 
-/* Without the latch: the owner judges. A key that is being placed has no value yet. */
+/* The Activate has not reached the owner: there is no value yet. */
+static bool is_not_activated(struct coord_core *core, const struct coord_task *task)
+{
+    const struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+    const struct model_response *response = &task->answer->response;
+
+    return key && key->phase == COORD_PHASE_PLACING && key->epoch == task->epoch &&
+           response->responder.incarnation == task->member->row.incarnation &&
+           (response->error.reason == MODEL_REASON_NOT_OWNER ||
+            response->error.reason == MODEL_REASON_EPOCH_AHEAD);
+}
+
+static void on_read(struct coord_core *core, struct coord_task *task)
+{
+    if (task->answer->response.code == RT_OK) {
+        coord_execute_reply_data(core, task);
+        coord_task_finish(core, task);
+    } else if (is_not_activated(core, task)) {
+        answer_nothing(core, task);
+    } else {
+        coord_execute_not_ok(core, task, false);
+    }
+}
+
+/* Without the latch: the owner judges, also while the key is being placed: it may serve before its
+ * acknowledgement is durable here, and tell others so. */
 void coord_execute_read(struct coord_core *core, struct coord_task *task)
 {
     struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
-    enum coord_owner owner = COORD_OWNER_NONE;
 
     if (!key || !key->exists) {
         coord_execute_refuse(core, task, MODEL_REASON_KEY_NOT_IDENTIFIED);
         return;
     }
-    if (key->phase == COORD_PHASE_ACTIVE)
-        owner = coord_execute_owner(core, task, key);
-    if (owner == COORD_OWNER_HANDLED)
+    switch (coord_execute_owner(core, task, key)) {
+    case COORD_OWNER_HANDLED:
         return;
-    if (owner == COORD_OWNER_READY) {
+    case COORD_OWNER_READY:
         coord_execute_forward(core, task, key, MODEL_CALL_READ, 0, on_read);
         return;
+    case COORD_OWNER_NONE:
+        answer_nothing(core, task);
+        return;
     }
-    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-    coord_task_reply(core, task);
-    coord_task_finish(core, task);
 }
