@@ -55,6 +55,39 @@ static void print_history(const struct sim_world *world, uint8_t key)
     }
 }
 
+/* The owner's process ended while the SET was under way: a first attempt may have been seen and
+ * then lost, and the retry in the next life does it again. */
+static bool may_repeat(const struct sim_history *history, const struct sim_op *set)
+{
+    if (set->kind != SIM_OP_SET || sim_op_effective_result(set) == SIM_RESULT_NO)
+        return false;
+    for (uint32_t i = 0; i < history->n_ops; i++) {
+        const struct sim_op *revert = &history->ops[i];
+
+        if (revert->kind == SIM_OP_REVERT && revert->key == set->key &&
+            revert->invoke_us >= set->invoke_us &&
+            (set->tainted || set->result != SIM_RESULT_OK || revert->invoke_us <= set->return_us))
+            return true;
+    }
+    return false;
+}
+
+static void add_repeats(struct sim_history *history)
+{
+    uint32_t n_ops = history->n_ops;
+
+    for (uint32_t number = 1; number <= n_ops; number++) {
+        const struct sim_op set = *sim_history_op(history, number);
+
+        if (may_repeat(history, &set)) {
+            uint32_t again =
+                sim_history_invoke(history, set.client, set.key, SIM_OP_SET, set.invoke_us);
+
+            sim_history_op(history, again)->value = set.value;
+        }
+    }
+}
+
 static void check_key(struct sim_world *world, uint8_t key)
 {
     uint32_t blocked = 0;
@@ -79,6 +112,7 @@ void sim_final_check(struct sim_world *world)
     sim_checker_finish(&world->checker);
     for (uint32_t i = 0; i < world->history.n_ops && !world->is_failed; i++)
         check_seen(world, &world->history.ops[i]);
+    add_repeats(&world->history);
     for (uint8_t key = 0; key < world->plan.n_keys && !world->is_failed; key++)
         check_key(world, key);
 }
