@@ -143,6 +143,21 @@ struct model_call *coord_execute_fence(const struct coord_core *core, const stru
     return call;
 }
 
+/* Which attempt this is: the owner must not take a repetition for a new request. */
+static void note_attempt(struct coord_task *task, struct model_header *header)
+{
+    struct coord_attempt attempt = {
+        .seq = header->request_id.seq,
+        .epoch = header->epoch,
+        .incarnation = header->incarnation,
+    };
+
+    if (coord_session_add_attempt(task->session, &attempt))
+        task->is_first_attempt = true;
+    else if (attempt.seq != 0)
+        header->first_epoch = coord_session_attempt(task->session, attempt.seq)->epoch;
+}
+
 static struct model_call *new_data_call(struct coord_core *core, struct coord_task *task,
                                         const struct coord_key *key, enum model_call_kind kind,
                                         uint64_t token)
@@ -168,8 +183,7 @@ static struct model_call *new_data_call(struct coord_core *core, struct coord_ta
     };
     memcpy(data->header.owner, task->member->name, sizeof(data->header.owner));
     if (kind != MODEL_CALL_READ)
-        data->header.first_epoch =
-            coord_session_first_epoch(task->session, request->request_id.seq, key->epoch);
+        note_attempt(task, &data->header);
     if (!rt_arena_copy(&call->arena, request->key, &data->header.key) ||
         !rt_arena_copy(&call->arena,
                        statements[request->kind].has_value ? request->value : (struct rt_bytes){0},
@@ -205,7 +219,15 @@ void coord_execute_retry(struct coord_core *core, struct coord_task *task)
 
 void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool writes)
 {
-    switch (coord_answer_of(&task->answer->response)) {
+    const struct model_response *response = &task->answer->response;
+    enum coord_answer answer = coord_answer_of(response);
+
+    if (task->is_first_attempt && answer != COORD_ANSWER_SILENT &&
+        response->error.applied == MODEL_APPLIED_NO) {
+        coord_session_drop_attempt(task->session, coord_execute_request(task)->request_id.seq);
+        task->is_first_attempt = false;
+    }
+    switch (answer) {
     case COORD_ANSWER_OK:
         rt_assert(false);
     case COORD_ANSWER_SILENT:

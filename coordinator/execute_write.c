@@ -73,6 +73,16 @@ static bool latch_for(struct coord_core *core, struct coord_task *task, bool sta
                  : coord_task_latch(core, task, coord_execute_run);
 }
 
+/* An earlier attempt may have been seen, and lost with the owner's process since: a second time it
+ * would be a second effect. */
+static bool may_be_lost(const struct coord_task *task)
+{
+    const struct coord_attempt *attempt =
+        coord_session_attempt(task->session, coord_execute_request(task)->request_id.seq);
+
+    return attempt && attempt->incarnation != task->member->row.incarnation;
+}
+
 void coord_execute_set(struct coord_core *core, struct coord_task *task)
 {
     bool stays =
@@ -82,7 +92,10 @@ void coord_execute_set(struct coord_core *core, struct coord_task *task)
     if (!latch_for(core, task, stays) || !coord_execute_may(core, task, task->latched, &check) ||
         !prepare(core, task, false))
         return;
-    coord_execute_forward(core, task, task->latched, MODEL_CALL_SET, check.token, on_written);
+    if (may_be_lost(task))
+        coord_execute_refuse(core, task, MODEL_REASON_OUTCOME_UNKNOWN);
+    else
+        coord_execute_forward(core, task, task->latched, MODEL_CALL_SET, check.token, on_written);
 }
 
 /* ---- STORE, PUT ------------------------------------------------------------------------------ */

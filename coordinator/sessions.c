@@ -115,13 +115,28 @@ void coord_session_add_done(struct coord_session_row *row, const struct coord_do
         row->done_below = done_below;
 }
 
-uint64_t coord_session_first_epoch(struct coord_session *session, uint64_t seq, uint64_t epoch)
+const struct coord_attempt *coord_session_attempt(const struct coord_session *session, uint64_t seq)
 {
     for (size_t i = 0; seq != 0 && i < COORD_DONE_MAX; i++) {
         if (session->attempts[i].seq == seq)
-            return session->attempts[i].epoch;
+            return &session->attempts[i];
     }
-    session->attempts[session->next_attempt] = (struct coord_attempt){.seq = seq, .epoch = epoch};
+    return NULL;
+}
+
+bool coord_session_add_attempt(struct coord_session *session, const struct coord_attempt *attempt)
+{
+    if (attempt->seq == 0 || coord_session_attempt(session, attempt->seq))
+        return false;
+    session->attempts[session->next_attempt] = *attempt;
     session->next_attempt = (session->next_attempt + 1) % COORD_DONE_MAX;
-    return epoch;
+    return true;
+}
+
+void coord_session_drop_attempt(struct coord_session *session, uint64_t seq)
+{
+    for (size_t i = 0; i < COORD_DONE_MAX; i++) {
+        if (session->attempts[i].seq == seq)
+            session->attempts[i] = (struct coord_attempt){0};
+    }
 }

@@ -20,10 +20,11 @@ enum coord_session_state {
     COORD_SESSION_ENDED,  /* no row; its locks are being released */
 };
 
-/* A write that was sent to an owner and whose outcome is not known. */
+/* The first time that a write was sent to an owner and may have had an effect there. */
 struct coord_attempt {
     uint64_t seq; /* 0 = none */
     uint64_t epoch;
+    uint64_t incarnation;
 };
 
 struct coord_session {
@@ -82,8 +83,14 @@ const struct coord_done *coord_session_done(const struct coord_session *session,
 void coord_session_add_done(struct coord_session_row *row, const struct coord_done *done,
                             uint64_t done_below);
 
-/* The epoch under which this request was sent to an owner first: `epoch`, unless an earlier attempt
- * is remembered. */
-uint64_t coord_session_first_epoch(struct coord_session *session, uint64_t seq, uint64_t epoch);
+/* NULL unless one of the last COORD_DONE_MAX writes had this number (which is not 0). */
+const struct coord_attempt *coord_session_attempt(const struct coord_session *session,
+                                                  uint64_t seq);
+
+/* false: there was an earlier one, which stays. Nothing is kept for seq 0. */
+bool coord_session_add_attempt(struct coord_session *session, const struct coord_attempt *attempt);
+
+/* It turned out to have had no effect. */
+void coord_session_drop_attempt(struct coord_session *session, uint64_t seq);
 
 #endif

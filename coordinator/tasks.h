@@ -46,6 +46,7 @@ struct coord_task {
     enum model_reason late;    /* the answer when the deadline passes during a wait */
     uint32_t attempt;          /* failed ones in a row */
     bool granted;              /* a lock was taken on behalf of this call */
+    bool is_first_attempt;     /* it is the first to send this write to an owner */
     bool sent;                 /* a write has taken effect, or may have */
 
     struct coord_session *session;

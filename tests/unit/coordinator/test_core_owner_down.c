@@ -286,6 +286,44 @@ Test(core_owner_down, a_write_without_an_answer_may_have_happened_and_is_decided
     driver_deinit(&d);
 }
 
+Test(core_owner_down, I9_a_set_that_may_have_been_lost_with_its_process_is_not_done_twice)
+{
+    struct model_call *call;
+
+    begin(COORD_OWNER_DOWN_FORGET);
+    make_key("k", false);
+    d.auto_answer = false;
+    call = driver_execute(&d, &a, MODEL_STATEMENT_SET, "k", "w");
+    driver_lose(&d, driver_find_call(&d, MODEL_CALL_SET));
+    driver_expect(driver_reason(call), MODEL_REASON_OWNER_UNREACHABLE);
+    d.auto_answer = true;
+    (void)driver_join(&d, "A", 2);
+    call->context = NULL;
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_OUTCOME_UNKNOWN);
+    cr_assert_eq(call->response.error.applied, MODEL_APPLIED_MAYBE);
+    driver_expect(run(&a, MODEL_STATEMENT_SET, "k"), MODEL_REASON_NONE);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
+Test(core_owner_down, I9_a_set_that_was_refused_may_go_to_the_next_process)
+{
+    struct model_call *call;
+
+    begin(COORD_OWNER_DOWN_FORGET);
+    make_key("k", false);
+    d.auto_answer = false;
+    call = driver_execute(&d, &a, MODEL_STATEMENT_SET, "k", "w");
+    driver_refuse(&d, driver_find_call(&d, MODEL_CALL_SET), MODEL_REASON_NOT_SERVING);
+    (void)driver_join(&d, "A", 2);
+    driver_sleep_ms(&d, 50);
+    driver_answer(&d, driver_find_call(&d, MODEL_CALL_SET));
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
 Test(core_owner_down, an_owner_that_cannot_yet_is_asked_again)
 {
     struct model_call *call;

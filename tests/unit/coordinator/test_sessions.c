@@ -106,15 +106,25 @@ Test(sessions, forget_what_the_client_has_finished_with)
     cr_assert_eq(row.done[1].seq, 0, "not twice");
 }
 
-Test(sessions, the_epoch_of_a_first_attempt_is_kept)
+Test(sessions, first_attempts_are_kept)
 {
     struct coord_session session = {0};
+    struct coord_attempt attempt = {.seq = 1, .epoch = 10, .incarnation = 7};
 
-    cr_assert_eq(coord_session_first_epoch(&session, 1, 10), 10);
-    cr_assert_eq(coord_session_first_epoch(&session, 1, 20), 10);
-    cr_assert_eq(coord_session_first_epoch(&session, 0, 20), 20);
-    cr_assert_eq(coord_session_first_epoch(&session, 0, 30), 30, "no id, no memory");
-    for (uint64_t seq = 2; seq < 2 + COORD_DONE_MAX; seq++)
-        (void)coord_session_first_epoch(&session, seq, 40);
-    cr_assert_eq(coord_session_first_epoch(&session, 1, 50), 50);
+    cr_assert_null(coord_session_attempt(&session, 1));
+    cr_assert(coord_session_add_attempt(&session, &attempt));
+    attempt.epoch = 20;
+    cr_assert_not(coord_session_add_attempt(&session, &attempt));
+    cr_assert_eq(coord_session_attempt(&session, 1)->epoch, 10);
+    coord_session_drop_attempt(&session, 1);
+    cr_assert_null(coord_session_attempt(&session, 1));
+    attempt.seq = 0;
+    cr_assert_not(coord_session_add_attempt(&session, &attempt), "no id, no memory");
+    cr_assert_null(coord_session_attempt(&session, 0));
+    for (uint64_t seq = 2; seq <= 2 + COORD_DONE_MAX; seq++) {
+        attempt.seq = seq;
+        cr_assert(coord_session_add_attempt(&session, &attempt));
+    }
+    cr_assert_null(coord_session_attempt(&session, 2), "the oldest went");
+    cr_assert_not_null(coord_session_attempt(&session, 3));
 }
