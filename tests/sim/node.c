@@ -243,6 +243,8 @@ static void on_wake(void *ctx)
 {
     struct sim_node *node = ctx;
 
+    if (node->wake_at_us > node->world->now_us)
+        return; /* an earlier wake-up has asked for a later one */
     node->wake_at_us = RT_NEVER;
     check_busy(node);
     node->ops->tick(node);
