@@ -214,8 +214,9 @@ static void apply_value(struct inst_core *core, struct inst_op *op)
         row->value_corrupt = false;
         row->value_unloaded = false;
     }
-    if (op->kind == INST_OP_DELETE || op->kind == INST_OP_DROP || op->replaces) {
+    if (op->kind == INST_OP_DELETE || op->kind == INST_OP_DROP || op->replaces)
         inst_value_release(core, row);
+    if (op->kind == INST_OP_DROP || !op->after.has_value) {
         row->value_corrupt = false;
         row->value_unloaded = false;
     }

@@ -221,7 +221,7 @@ void inst_ownership_activate(struct inst_core *core, struct inst_row *row,
     if (takes_over(row, told)) {
         inst_ownership_merge(&op->after, told);
         op->after.dirty |= told->sets_lost;
-        op->after.key_lost |= told->key_lost || row->value_unloaded || row->value_corrupt;
+        op->after.key_lost |= told->key_lost || inst_row_misses_value(row);
     } else {
         op->after = inst_ownership_begin(core, told);
         op->replaces = true;
@@ -328,7 +328,8 @@ static void drop(struct inst_core *core, struct model_call *call)
         inst_wait_for_row(core, row, call, false);
         return;
     }
-    if (row && row->live.epoch <= request->epoch && (row->has_value || row->value_unloaded)) {
+    if (row && row->live.epoch <= request->epoch &&
+        (row->has_value || inst_row_misses_value(row))) {
         inst_answer_refuse(core, call, row, MODEL_REASON_VERSION_MISMATCH);
         return;
     }

@@ -96,7 +96,7 @@ static void accept_held(struct inst_core *core, struct inst_row *row, const stru
         row->live.locked = told->locked;
     }
     row->live.locking = told->locking;
-    row->live.key_lost |= told->key_lost || row->value_corrupt;
+    row->live.key_lost |= told->key_lost || inst_row_misses_value(row);
     row->sets_lost |= told->sets_lost;
     inst_rows_set_phase(&core->rows, row, INST_ROW_ACTIVE);
 }
@@ -119,14 +119,11 @@ static void write_told(struct inst_core *core, struct inst_row *row)
  * its next transaction. */
 static void begin_told(struct inst_core *core, struct inst_row *row, const struct model_row *told)
 {
-    bool damaged = row->row_corrupt || row->value_corrupt ||
-                   (row->value_unloaded && row->durable.epoch == told->epoch);
-
     inst_value_release(core, row);
     inst_dedup_forget_row(&core->dedup, row);
     row->live = inst_ownership_begin(core, told);
     row->live.dirty = told->sets_lost;
-    row->live.key_lost |= damaged;
+    row->live.key_lost |= row->row_corrupt || (row->value_corrupt && !row->on_disk);
     row->sets_lost = told->sets_lost;
     inst_rows_set_phase(&core->rows, row, INST_ROW_ACTIVE);
     write_told(core, row);
@@ -143,7 +140,7 @@ static bool apply_told(struct inst_core *core, const struct model_row *told)
         return false;
     if (row->op || (row->phase == INST_ROW_ACTIVE && row->live.epoch == told->epoch))
         return true;
-    if (is_held(row) && row->durable.epoch == told->epoch)
+    if (row->on_disk && row->durable.epoch == told->epoch)
         accept_held(core, row, told);
     else
         begin_told(core, row, told);

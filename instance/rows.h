@@ -55,6 +55,13 @@ static inline struct rt_bytes inst_row_key(const struct inst_row *row)
     return rt_bytes_of(row->key, row->key_size);
 }
 
+/* The row's own value is on disk, and cannot be served from there. */
+static inline bool inst_row_misses_value(const struct inst_row *row)
+{
+    return row->on_disk && row->durable.epoch == row->live.epoch &&
+           (row->value_unloaded || row->value_corrupt);
+}
+
 /* A token is needed for a write now: granted, and neither STOREd nor released since. */
 static inline bool inst_row_is_locked(const struct inst_row *row)
 {

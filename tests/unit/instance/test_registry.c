@@ -308,6 +308,42 @@ Test(registry, k1_a_dead_incarnation_serves_nothing_and_registers_again)
     driver_free(driver);
 }
 
+static void lose_k_by_death(struct driver *driver)
+{
+    driver_serve(driver);
+    driver_place(driver, "k");
+    driver_expect_ok(driver, driver_data(driver, MODEL_CALL_PUT, "k", "old"));
+    declare_dead(driver);
+    driver_register(driver);
+    driver_reconcile(driver);
+    driver_renew(driver);
+    declare_dead(driver);
+    driver_register(driver);
+}
+
+Test(registry, a_value_unloaded_at_one_death_is_lost_only_at_its_own_epoch)
+{
+    for (uint64_t later = 0; later < 2; later++) {
+        struct driver *driver = driver_new();
+        struct model_call *call;
+
+        lose_k_by_death(driver);
+        driver_tell(driver, "k", DRIVER_EPOCH + later);
+        driver_reconcile(driver);
+        cr_assert_eq(driver->n_held, 0);
+        driver_renew(driver);
+        driver_expect_ok(driver, driver_activate(driver, "k", DRIVER_EPOCH + later));
+        call = driver_data(driver, MODEL_CALL_READ, "k", NULL);
+        call->request.data.header.epoch = DRIVER_EPOCH + later;
+        if (later)
+            driver_expect_ok(driver, call);
+        else
+            driver_expect(driver, call, MODEL_REASON_KEY_LOST);
+        cr_assert_eq(driver_find(driver, "v/k") != NULL, later == 0, "kept for whoever looks");
+        driver_free(driver);
+    }
+}
+
 Test(registry, name_in_use_after_death_is_waited_out)
 {
     struct driver *driver = driver_new();
