@@ -353,7 +353,8 @@ static bool looks_like_peer(const char *target)
            strncmp(target, "unix:", 5) == 0;
 }
 
-/* Core tells the peer of a call once a transport took it, and the channel's target before. */
+/* Core tells the peer of a call once a transport has ended it, and the channel's target before. A
+ * call that this side ended, also by its deadline, may well have left. */
 bool rpc_flight_never_sent(const struct rpc_flight *flight)
 {
     char *peer;
@@ -362,6 +363,8 @@ bool rpc_flight_never_sent(const struct rpc_flight *flight)
 
     if (!flight->core)
         return true;
+    if (atomic_load(&flight->is_cancelled) || flight->status != GRPC_STATUS_UNAVAILABLE)
+        return false;
     peer = grpc_call_get_peer(flight->core);
     target = grpc_channel_get_target(flight->channel->core);
     is_same = strcmp(peer, target) == 0 && !looks_like_peer(target);

@@ -105,7 +105,7 @@ struct rpc_client_call *rpc_client_call_unref(struct rpc_client_call *call);
 
 /* Inside cb of a failed call: true when the request certainly never left this process (no
  * connection was there to take it), so that repeating it is safe; false when that is not known, as
- * always for unix: addresses. */
+ * always for unix: addresses and for calls that were cancelled or whose deadline has passed. */
 bool rpc_client_call_never_sent(struct rpc_client_call *call);
 
 /* ---- streams ---- */
