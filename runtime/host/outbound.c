@@ -32,10 +32,16 @@ void host_outbound_take(struct model_call *call, const ProtobufCMessage *message
     if (err && response.error.reason == MODEL_REASON_NONE && never_sent)
         response.error.applied = MODEL_APPLIED_NO;
     if (model_response_copy(&call->response, &response, call->request.kind, &call->arena,
-                            &copy_error) != RT_OK) {
-        model_response_fail(&call->response, MODEL_REASON_NONE, "%s", copy_error.message);
-        call->response.responder = response.responder;
-    }
+                            &copy_error) == RT_OK)
+        return;
+
+    /* A failure needs memory for nothing but its key. */
+    call->response = response;
+    call->response.error.key = (struct rt_bytes){0};
+    if (response.code != RT_OK)
+        return;
+    model_response_fail(&call->response, MODEL_REASON_NONE, "%s", copy_error.message);
+    call->response.code = copy_error.code;
 }
 
 /* Completes the call on the loop thread with a failure: it was never sent. */
