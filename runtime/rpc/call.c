@@ -90,6 +90,7 @@ static void clear_call(struct rpc_call *call)
     call->has_late_cancel = false;
     call->is_half_closed = false;
     call->is_sent_ok = false;
+    call->is_aborted = false;
     call->close_cancelled = 0;
     call->code = RT_OK;
     call->reason = NULL;

@@ -73,6 +73,23 @@ void rpc_call_finish(struct rpc_call *call, const struct rt_error *err)
     rpc_call_unlock(call);
 }
 
+/* Core writes a cancelling server's status past flow control. */
+void rpc_call_abort(struct rpc_call *call, const struct rt_error *err)
+{
+    rt_assert(rpc_call_sends_many(call) && err->code != RT_OK);
+    rpc_call_lock(call);
+    if (take_user_end(call)) {
+        rpc_outbox_clear(&call->outbox);
+        call->phase = RPC_CALL_ENDED;
+        call->code = err->code;
+        call->reason = err->reason;
+        call->is_aborted = true;
+        (void)grpc_call_cancel_with_status(call->core, (grpc_status_code)err->code, err->message,
+                                           NULL);
+    }
+    rpc_call_unlock(call);
+}
+
 /* ---- facts about the call ---- */
 
 void *rpc_call_user(struct rpc_call *call)

@@ -51,7 +51,7 @@ static void take_close(struct rpc_call *call)
 {
     call->busy &= ~(unsigned)RPC_BUSY_CLOSE;
     call->is_closed = true;
-    if (call->close_cancelled)
+    if (call->close_cancelled && !call->is_aborted)
         mark_cancelled(call);
 }
 

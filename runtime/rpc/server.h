@@ -157,6 +157,11 @@ void rpc_call_reply(struct rpc_call *call, const ProtobufCMessage *response);
 void rpc_call_fail(struct rpc_call *call, const struct rt_error *err);
 void rpc_call_finish(struct rpc_call *call, const struct rt_error *err);
 
+/* The end of a server stream or bidi whose client does not read: finish would wait for it. At once,
+ * what is queued is dropped, err->detail does not go out. Instead of finish; err->code must not be
+ * RT_OK. */
+void rpc_call_abort(struct rpc_call *call, const struct rt_error *err);
+
 /* Queues a message to the client (server streams and bidi). RESOURCE_EXHAUSTED when the peer does
  * not read and the queue is full (then on_writable follows), CANCELLED when the call is cancelled
  * or ended. An empty queue takes any message. */

@@ -149,6 +149,7 @@ struct rpc_call {
     bool has_late_cancel;      /* its job was posted */
     bool is_half_closed;       /* nothing more to read */
     bool is_sent_ok;           /* core took the status */
+    bool is_aborted;           /* by rpc_call_abort() */
     unsigned send_parts;       /* enum rpc_send_part: of the batch in core */
     int close_cancelled;       /* core's answer */
     grpc_call *core;           /* owned until over */

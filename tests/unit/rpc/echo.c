@@ -189,6 +189,14 @@ static void on_collect_half_close(struct rpc_call *call, void *ctx)
     reply_number(call, flow->sum, rt_bytes_of(NULL, 0));
 }
 
+static void abort_expand(struct rpc_call *call)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    (void)rt_fail_reason(&err, RT_RESOURCE_EXHAUSTED, "TESTED", "nobody reads");
+    rpc_call_abort(call, &err);
+}
+
 /* Sends until the count is reached or the queue is full. */
 static void expand(struct rpc_call *call, struct echo *echo)
 {
@@ -204,10 +212,13 @@ static void expand(struct rpc_call *call, struct echo *echo)
             flow->left--;
     }
     (void)rt_free(data);
-    if (code == RT_RESOURCE_EXHAUSTED)
+    if (code == RT_RESOURCE_EXHAUSTED) {
         latch_add(&echo->refusals);
-    else if (code == RT_OK)
+        if (echo->aborts_expand)
+            abort_expand(call);
+    } else if (code == RT_OK) {
         rpc_call_finish(call, NULL);
+    }
 }
 
 static void on_expand_open(struct rpc_call *call, const ProtobufCMessage *request, void *ctx)
@@ -219,8 +230,7 @@ static void on_expand_open(struct rpc_call *call, const ProtobufCMessage *reques
     latch_add(&echo->opened);
     flow->left = item->number;
     flow->size = item->data.len;
-    if (!echo->refuses_expand)
-        expand(call, echo);
+    expand(call, echo);
 }
 
 static void on_expand_writable(struct rpc_call *call, void *ctx)

@@ -49,8 +49,8 @@ struct echo {
     pthread_mutex_t lock;
     struct rpc_call *held[ECHO_HELD_MAX]; /* referenced */
     unsigned n_held;
-    bool refuses_expand; /* Expand opens and never sends */
-    struct latch holds;  /* calls held */
+    bool aborts_expand; /* Expand aborts when its queue is full */
+    struct latch holds; /* calls held */
     struct latch cancels;
     struct latch opened; /* streams */
     struct latch done;

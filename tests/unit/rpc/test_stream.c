@@ -296,6 +296,24 @@ Test(stream, a_client_that_never_reads_is_bounded)
     rig_deinit(&rig);
 }
 
+/* Its call is over at the server although it reads nothing, and it is told why when it looks. */
+Test(stream, a_client_that_never_reads_can_be_ended)
+{
+    rig_init(&rig, NULL);
+    rig.echo.aborts_expand = true;
+    open_stream("Expand", 20000, true);
+    cr_assert_eq(send_item(100000, 4000), RT_OK);
+    rpc_client_stream_finish_writes(stream);
+    latch_wait(&rig.echo.done, 1);
+    cr_assert_not(rig.echo.was_cancelled);
+    latch_wait(&rig.failures, 1);
+    cr_assert_eq(rig.last_failure.code, RT_RESOURCE_EXHAUSTED);
+    rpc_client_stream_read_next(stream);
+    close_stream();
+    cr_assert_eq(seen.code, RT_RESOURCE_EXHAUSTED);
+    rig_deinit(&rig);
+}
+
 Test(stream, a_server_that_never_reads_is_bounded)
 {
     enum {
@@ -384,7 +402,6 @@ enum {
 static void run_victim(int port_pipe)
 {
     char address[64] = "";
-    struct rpc_client_stream *streams[N_CUT];
     struct rpc_client_options options = {.timeout_ms = RPC_NO_TIMEOUT};
     struct rpc_client_method method;
     struct rpc_runtime *runtime = rpc_runtime_new(NULL);
@@ -396,8 +413,7 @@ static void run_victim(int port_pipe)
     seen_init(true);
     rpc_client_method_of(&rpctest__v1__echo_service__descriptor, "Collect", &method);
     for (int i = 0; i < N_CUT; i++) {
-        streams[i] = rpc_client_stream_open(channel, &method, &options, &handlers, &seen);
-        stream = streams[i];
+        stream = rpc_client_stream_open(channel, &method, &options, &handlers, &seen);
         (void)send_item(1, 10);
     }
     for (;;)
