@@ -329,7 +329,7 @@ static void drop(struct inst_core *core, struct model_call *call)
         return;
     }
     if (row && row->live.epoch <= request->epoch &&
-        (row->has_value || inst_row_misses_value(row))) {
+        (row->has_value || row->sets_lost || inst_row_misses_value(row))) {
         inst_answer_refuse(core, call, row, MODEL_REASON_VERSION_MISMATCH);
         return;
     }

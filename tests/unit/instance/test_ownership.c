@@ -461,6 +461,23 @@ Test(ownership, a_value_put_after_the_delete_is_not_dropped)
     driver_free(driver);
 }
 
+Test(ownership, lost_sets_that_nobody_was_told_of_are_not_dropped)
+{
+    struct driver *driver = serving("k");
+    struct model_call *drop;
+    struct model_call *call;
+
+    driver_expect_ok(driver, driver_set(driver, "k", "v", 0));
+    restart(driver, DRIVER_EPOCH, false);
+    drop = driver_submit(driver, driver_drop(driver, "k", DRIVER_EPOCH));
+    driver_finish(driver, drop, MODEL_REASON_VERSION_MISMATCH);
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+    cr_assert(call->response.data.sets_lost);
+    driver_finish_ok(driver, call);
+    driver_expect_ok(driver, driver_drop(driver, "k", DRIVER_EPOCH));
+    driver_free(driver);
+}
+
 Test(ownership, drop_of_an_older_epoch_leaves_the_newer_row)
 {
     struct driver *driver = serving("k");
