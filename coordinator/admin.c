@@ -10,8 +10,7 @@ enum {
     STATUS_READ_US = 1000000 /* how long KEY_STATUS waits for the owner */
 };
 
-/* false: the task has ended with the error. */
-static bool check_page(struct coord_core *core, struct coord_task *task, size_t *ret_size)
+bool coord_admin_check_page(struct coord_core *core, struct coord_task *task, size_t *ret_size)
 {
     const struct model_page_request *request = &task->call->request.page;
 
@@ -24,13 +23,13 @@ static bool check_page(struct coord_core *core, struct coord_task *task, size_t 
     return false;
 }
 
-static void fail_memory(struct coord_core *core, struct coord_task *task)
+void coord_admin_fail_memory(struct coord_core *core, struct coord_task *task)
 {
     coord_task_fail(core, task, MODEL_REASON_LIMIT_REACHED, "out of memory");
     coord_task_finish(core, task);
 }
 
-static void copy_name(char *target, const char *name)
+void coord_admin_copy_name(char *target, const char *name)
 {
     memset(target, 0, MODEL_NAME_MAX + 1);
     memcpy(target, name, strnlen(name, MODEL_NAME_MAX));
@@ -76,7 +75,7 @@ void coord_admin_list_instances(struct coord_core *core, struct coord_task *task
     struct model_instance_info *instances;
     size_t page_size;
 
-    if (!check_page(core, task, &page_size))
+    if (!coord_admin_check_page(core, task, &page_size))
         return;
     instances = rt_arena_alloc(&task->call->arena, page_size * sizeof(*instances));
     if (after == UINT32_MAX) {
@@ -85,7 +84,7 @@ void coord_admin_list_instances(struct coord_core *core, struct coord_task *task
         return;
     }
     if (!instances) {
-        fail_memory(core, task);
+        coord_admin_fail_memory(core, task);
         return;
     }
     model_response_ok(&task->call->response, MODEL_CALL_LIST_INSTANCES);
@@ -105,128 +104,6 @@ void coord_admin_list_instances(struct coord_core *core, struct coord_task *task
     coord_task_finish(core, task);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
-
-/* The smallest keys so far: a heap with the largest of them on top. */
-struct selection {
-    const struct coord_key **keys;
-    size_t n_keys;
-    size_t size_max;
-};
-
-static bool is_less(const struct coord_key *a, const struct coord_key *b)
-{
-    return rt_bytes_compare(coord_key_name(a), coord_key_name(b)) < 0;
-}
-
-static void sift_down(const struct coord_key **keys, size_t n_keys, size_t i)
-{
-    const struct coord_key *key = keys[i];
-
-    for (size_t child; (child = 2 * i + 1) < n_keys; i = child) {
-        if (child + 1 < n_keys && is_less(keys[child], keys[child + 1]))
-            child++;
-        if (!is_less(key, keys[child]))
-            break;
-        keys[i] = keys[child];
-    }
-    keys[i] = key;
-}
-
-static void select_key(struct selection *selection, const struct coord_key *key)
-{
-    size_t i = selection->n_keys;
-
-    if (i == selection->size_max) {
-        if (!is_less(key, selection->keys[0]))
-            return;
-        selection->keys[0] = key;
-        sift_down(selection->keys, selection->n_keys, 0);
-        return;
-    }
-    selection->n_keys++;
-    for (; i > 0 && is_less(selection->keys[(i - 1) / 2], key); i = (i - 1) / 2)
-        selection->keys[i] = selection->keys[(i - 1) / 2];
-    selection->keys[i] = key;
-}
-
-/* Heap to ascending order. */
-static void sort_selection(struct selection *selection)
-{
-    for (size_t n = selection->n_keys; n > 1; n--) {
-        const struct coord_key *largest = selection->keys[0];
-
-        selection->keys[0] = selection->keys[n - 1];
-        selection->keys[n - 1] = largest;
-        sift_down(selection->keys, n - 1, 0);
-    }
-}
-
-static bool describe_key(const struct coord_core *core, struct model_call *call,
-                         const struct coord_key *key, struct model_key_info *info)
-{
-    const struct coord_member *owner = coord_members_at(&core->members, key->owner);
-    const struct coord_session *holder = coord_key_holder(key);
-
-    *info = (struct model_key_info){.epoch = key->epoch};
-    if (owner)
-        copy_name(info->owner, owner->name);
-    if (holder)
-        copy_name(info->holder, holder->row.name);
-    return rt_arena_copy(&call->arena, coord_key_name(key), &info->key);
-}
-
-static void reply_keys(struct coord_core *core, struct coord_task *task,
-                       struct selection *selection, size_t page_size)
-{
-    struct model_list_keys_response *list = &task->call->response.list_keys;
-    struct model_key_info *infos;
-
-    sort_selection(selection);
-    infos = rt_arena_alloc(&task->call->arena, page_size * sizeof(*infos));
-    for (size_t i = 0; infos && i < selection->n_keys && i < page_size; i++) {
-        if (!describe_key(core, task->call, selection->keys[i], &infos[i]))
-            infos = NULL;
-    }
-    if (!infos) {
-        fail_memory(core, task);
-        return;
-    }
-    model_response_ok(&task->call->response, MODEL_CALL_LIST_KEYS);
-    list->keys = infos;
-    list->n_keys = selection->n_keys < page_size ? selection->n_keys : page_size;
-    list->more = selection->n_keys > page_size;
-    coord_task_reply(core, task);
-    coord_task_finish(core, task);
-}
-
-void coord_admin_list_keys(struct coord_core *core, struct coord_task *task)
-{
-    const struct model_page_request *request = &task->call->request.page;
-    struct selection selection = {0};
-    const struct coord_key *key;
-    size_t position = 0;
-    size_t page_size;
-
-    if (!check_page(core, task, &page_size))
-        return;
-    selection.size_max = page_size + 1;
-    selection.keys =
-        rt_arena_alloc(&task->call->arena, selection.size_max * sizeof(struct coord_key *));
-    if (!selection.keys) {
-        fail_memory(core, task);
-        return;
-    }
-    while ((key = coord_keys_next(&core->keys, &position, SIZE_MAX))) {
-        struct rt_bytes name = coord_key_name(key);
-
-        if (key->exists && rt_bytes_has_prefix(name, request->prefix) &&
-            rt_bytes_compare(name, request->after) > 0)
-            select_key(&selection, key);
-    }
-    reply_keys(core, task, &selection, page_size);
-}
-
 /* ---- one key --------------------------------------------------------------------------------- */
 
 static void simulate_placement(struct coord_core *core, struct model_key_status_response *status,
@@ -238,7 +115,8 @@ static void simulate_placement(struct coord_core *core, struct model_key_status_
     struct coord_choice choice;
 
     if (coord_placement_choose(&view, &request, &rng, &choice, NULL) == RT_OK)
-        copy_name(status->would_place, coord_members_at(&core->members, choice.ordinal)->name);
+        coord_admin_copy_name(status->would_place,
+                              coord_members_at(&core->members, choice.ordinal)->name);
 }
 
 static bool describe_waiters(struct model_call *call, const struct coord_key *key,
@@ -271,8 +149,7 @@ static bool describe_status(struct coord_core *core, struct coord_task *task,
     const struct coord_session *holder;
 
     model_response_ok(&task->call->response, MODEL_CALL_KEY_STATUS);
-    if (!key || key->phase == COORD_PHASE_UNPLACED)
-        simulate_placement(core, status, coord_task_name(task));
+    simulate_placement(core, status, coord_task_name(task));
     if (!key)
         return true;
     owner = coord_members_at(&core->members, key->owner);
@@ -280,11 +157,11 @@ static bool describe_status(struct coord_core *core, struct coord_task *task,
     status->known = key->exists;
     status->epoch = key->epoch;
     if (owner) {
-        copy_name(status->owner, owner->name);
+        coord_admin_copy_name(status->owner, owner->name);
         status->owner_state = owner->row.state;
     }
     if (holder)
-        copy_name(status->holder, holder->row.name);
+        coord_admin_copy_name(status->holder, holder->row.name);
     return describe_waiters(task->call, key, status);
 }
 
@@ -295,7 +172,7 @@ static void reply_status(struct coord_core *core, struct coord_task *task)
     const struct model_response *answer = task->answer ? &task->answer->response : NULL;
 
     if (!describe_status(core, task, key)) {
-        fail_memory(core, task);
+        coord_admin_fail_memory(core, task);
         return;
     }
     status->value_unavailable = key && key->phase == COORD_PHASE_ACTIVE;
@@ -305,7 +182,7 @@ static void reply_status(struct coord_core *core, struct coord_task *task)
         status->version = answer->data.version;
         status->stored = answer->data.stored;
         if (!rt_arena_copy(&task->call->arena, answer->data.value, &status->value)) {
-            fail_memory(core, task);
+            coord_admin_fail_memory(core, task);
             return;
         }
     }
@@ -332,7 +209,7 @@ static bool ask_owner(struct coord_core *core, struct coord_task *task, const st
                    .term = core->meta.term},
         .consistency = MODEL_READ_STALE_OK,
     };
-    copy_name(data->header.owner, member->name);
+    coord_admin_copy_name(data->header.owner, member->name);
     if (!rt_arena_copy(&call->arena, coord_key_name(key), &data->header.key)) {
         (void)model_call_free(call);
         return false;

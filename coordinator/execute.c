@@ -15,12 +15,13 @@ static const struct {
     coord_step_fn run;
     bool writes;
     bool has_value;
+    bool outlives_session; /* once begun, the end of the session changes nothing */
 } statements[] = {
     [MODEL_STATEMENT_GET] = {coord_execute_get, .writes = true},
     [MODEL_STATEMENT_SET] = {coord_execute_set, .writes = true, .has_value = true},
     [MODEL_STATEMENT_STORE] = {coord_execute_store, .writes = true},
     [MODEL_STATEMENT_PUT] = {coord_execute_put, .writes = true, .has_value = true},
-    [MODEL_STATEMENT_READ] = {coord_execute_read},
+    [MODEL_STATEMENT_READ] = {coord_execute_read, .outlives_session = true},
     [MODEL_STATEMENT_DELETE] = {coord_execute_delete, .writes = true},
     [MODEL_STATEMENT_AWAIT] = {coord_execute_await},
 };
@@ -32,18 +33,28 @@ void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
     coord_task_finish(core, task);
 }
 
-static enum model_reason check_statement(const struct coord_core *core,
-                                         const struct model_execute_request *request)
+/* false: the call was answered, and the task is gone. */
+static bool check_statement(struct coord_core *core, struct coord_task *task,
+                            const struct model_execute_request *request)
 {
     if ((size_t)request->kind >= RT_ARRAY_SIZE(statements))
-        return MODEL_REASON_INVALID_FIELD;
-    if (request->key.size == 0)
-        return MODEL_REASON_KEY_EMPTY;
-    if (request->key.size > core->config.key_max)
-        return MODEL_REASON_KEY_TOO_LONG;
-    if (request->value.size > MODEL_VALUE_MAX)
-        return MODEL_REASON_VALUE_TOO_LARGE;
-    return MODEL_REASON_NONE;
+        coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "there is no statement %d",
+                        (int)request->kind);
+    else if (request->key.size == 0)
+        coord_task_fail(core, task, MODEL_REASON_KEY_EMPTY, "key has 0 bytes, valid are 1 to %u",
+                        core->config.key_max);
+    else if (request->key.size > core->config.key_max)
+        coord_task_fail(core, task, MODEL_REASON_KEY_TOO_LONG,
+                        "key has %zu bytes, valid are 1 to %u", request->key.size,
+                        core->config.key_max);
+    else if (request->value.size > MODEL_VALUE_MAX)
+        coord_task_fail(core, task, MODEL_REASON_VALUE_TOO_LARGE,
+                        "value has %zu bytes, valid are 0 to %d", request->value.size,
+                        MODEL_VALUE_MAX);
+    else
+        return true;
+    coord_task_finish(core, task);
+    return false;
 }
 
 /* A late copy of a request whose client has gone on. It has had its answer; it gets no effect. */
@@ -64,14 +75,11 @@ static enum model_reason session_over(const struct model_execute_request *reques
 void coord_execute_start(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
-    enum model_reason reason = check_statement(core, request);
     struct coord_session *session;
     const struct coord_done *done;
 
-    if (reason != MODEL_REASON_NONE) {
-        coord_execute_refuse(core, task, reason);
+    if (!check_statement(core, task, request))
         return;
-    }
     session = coord_session_touch(core, &request->session_id);
     if (!session) {
         coord_execute_refuse(core, task, session_over(request));
@@ -100,7 +108,7 @@ void coord_execute_run(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
 
-    if (task->session->state != COORD_SESSION_OPEN)
+    if (task->session->state != COORD_SESSION_OPEN && !statements[request->kind].outlives_session)
         coord_execute_refuse(core, task, session_over(request));
     else if (coord_now_us(core) >= task->deadline_us)
         coord_execute_refuse(core, task,

@@ -345,9 +345,10 @@ struct model_key_status_response {
     char owner[MODEL_NAME_MAX + 1]; /* empty while unplaced */
     enum model_member_state owner_state;
     uint64_t epoch;
-    char would_place[MODEL_NAME_MAX + 1]; /* where a first SET would go now; empty if nowhere */
-    char holder[MODEL_NAME_MAX + 1];      /* empty while free */
-    struct rt_bytes *waiters;             /* session names, first to be woken first */
+    /* Where the key would go if it were placed now; empty when no instance could take it. */
+    char would_place[MODEL_NAME_MAX + 1];
+    char holder[MODEL_NAME_MAX + 1]; /* empty while free */
+    struct rt_bytes *waiters;        /* session names, first to be woken first */
     size_t n_waiters;
     bool value_unavailable; /* the owner could not be asked */
 };

@@ -114,6 +114,83 @@ Test(core_admin, keys_sorted_by_prefix_and_page)
     driver_deinit(&d);
 }
 
+/* A walk of several slices: other work is done in between, keys come and go, the table grows. */
+Test(core_admin, a_long_walk_lets_other_work_through)
+{
+    struct model_call *call;
+    char key[16];
+    int n = 0;
+
+    driver_init(&d);
+    d.auto_commit = false;
+    d.config.session_lease.duration_us = 3600000000;
+    driver_restart(&d, false);
+    driver_forget_rows(&d);
+    call = driver_new_call(&d, MODEL_CALL_OPEN_SESSION);
+    (void)snprintf(call->request.open_session.name, MODEL_NAME_MAX, "esi");
+    call->request.open_session.request_id.client = driver_id("esi", 1);
+    driver_submit(&d, call);
+    driver_forget_rows(&d);
+    s = (struct driver_session){.id = call->response.open_session.session_id};
+    (void)driver_free_call(call);
+    for (; n < 20000; n++) {
+        (void)snprintf(key, sizeof(key), "k%05d", n);
+        call = driver_execute(&d, &s, MODEL_STATEMENT_GET, key, NULL);
+        driver_forget_rows(&d);
+        (void)driver_free_call(call);
+    }
+    call = list(MODEL_CALL_LIST_KEYS, "k", "k00001", 3);
+    cr_assert_not(driver_is_answered(call));
+    cr_assert_leq(coord_core_next_wakeup_us(d.core), d.env.now_us + 1);
+    driver_expect(driver_renew(&d, "X", 1), MODEL_REASON_INCARNATION_DEAD);
+    for (; n < 30000; n++) {
+        struct model_call *get;
+
+        (void)snprintf(key, sizeof(key), "k%05d", n);
+        get = driver_execute(&d, &s, MODEL_STATEMENT_GET, key, NULL);
+        driver_forget_rows(&d);
+        (void)driver_free_call(get);
+    }
+    driver_sleep_ms(&d, 100);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    cr_assert_eq(call->response.list_keys.n_keys, 3);
+    cr_assert(call->response.list_keys.more);
+    cr_assert(rt_bytes_equal(call->response.list_keys.keys[0].key, RT_BYTES_LITERAL("k00002")));
+    cr_assert(rt_bytes_equal(call->response.list_keys.keys[2].key, RT_BYTES_LITERAL("k00004")));
+    (void)driver_free_call(call);
+    call = list(MODEL_CALL_LIST_KEYS, "", "", 1);
+    coord_core_cancel(d.core, call);
+    driver_settle(&d);
+    driver_expect(driver_reason(call), MODEL_REASON_CANCELLED);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
+Test(core_admin, a_listing_without_memory_is_refused)
+{
+    struct model_call *call;
+
+    begin();
+    get("k");
+    for (size_t failing = 0; failing < 3; failing++) {
+        call = driver_new_call(&d, MODEL_CALL_LIST_KEYS);
+        test_alloc_fail_after(failing, TEST_ALLOC_FOREVER);
+        driver_submit(&d, call);
+        test_alloc_fail_never();
+        cr_assert(driver_is_answered(call));
+        if (failing == 0)
+            driver_expect(driver_reason(call), MODEL_REASON_LIMIT_REACHED);
+        (void)driver_free_call(call);
+        call = driver_new_call(&d, MODEL_CALL_LIST_INSTANCES);
+        test_alloc_fail_after(0, TEST_ALLOC_FOREVER);
+        driver_submit(&d, call);
+        test_alloc_fail_never();
+        driver_expect(driver_reason(call), MODEL_REASON_LIMIT_REACHED);
+        (void)driver_free_call(call);
+    }
+    driver_deinit(&d);
+}
+
 Test(core_admin, page_size_at_the_limit_and_one_more)
 {
     struct model_call *call;
@@ -180,7 +257,7 @@ Test(core_admin, C83_status_gives_the_value_and_waits_for_no_lock_or_latch)
     cr_assert(rt_bytes_equal(call->response.key_status.value, RT_BYTES_LITERAL("v")));
     cr_assert_str_eq(call->response.key_status.owner, "B");
     cr_assert_eq(call->response.key_status.owner_state, MODEL_MEMBER_ALIVE);
-    cr_assert_str_eq(call->response.key_status.would_place, "");
+    cr_assert_str_eq(call->response.key_status.would_place, "A");
     cr_assert_neq(call->response.key_status.epoch, 0);
     (void)driver_free_call(call);
     driver_deinit(&d);

@@ -146,11 +146,15 @@ Test(core_locks, C44_key_of_40_and_41_bytes)
 {
     static const char key[] = "0123456789012345678901234567890123456789x";
     char shorter[sizeof(key) - 1] = {0};
+    struct model_call *call;
 
     begin();
     memcpy(shorter, key, sizeof(shorter) - 1);
     expect_get(&a, shorter, MODEL_OUTCOME_DONE);
-    driver_expect(driver_run(&d, &a, MODEL_STATEMENT_GET, key, NULL), MODEL_REASON_KEY_TOO_LONG);
+    call = driver_execute(&d, &a, MODEL_STATEMENT_GET, key, NULL);
+    driver_expect(driver_reason(call), MODEL_REASON_KEY_TOO_LONG);
+    cr_assert_str_eq(call->response.error.message, "key has 41 bytes, valid are 1 to 40");
+    (void)driver_free_call(call);
     driver_expect(driver_run(&d, &a, MODEL_STATEMENT_GET, "", NULL), MODEL_REASON_KEY_EMPTY);
     driver_deinit(&d);
 }

@@ -263,6 +263,29 @@ Test(core_owner_down, an_access_waits_while_its_owner_joins)
     driver_deinit(&d);
 }
 
+Test(core_owner_down, a_read_that_waits_outlives_its_session)
+{
+    struct model_call *call;
+
+    begin(COORD_OWNER_DOWN_KEEP);
+    make_key("k", true);
+    kill_a(NULL, 0);
+    d.config.session_lease.duration_us = 3000000;
+    driver_restart(&d, false);
+    a = driver_open(&d, "esi-a");
+    call = driver_new_call(&d, MODEL_CALL_EXECUTE);
+    call->request.execute.session_id = a.id;
+    call->request.execute.kind = MODEL_STATEMENT_READ;
+    call->request.execute.key = RT_BYTES_LITERAL("k");
+    driver_submit(&d, call);
+    driver_sleep_ms(&d, 4000);
+    cr_assert_not(driver_is_answered(call));
+    driver_sleep_ms(&d, 1000);
+    driver_expect(driver_reason(call), MODEL_REASON_OWNER_DOWN);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
 /* ---- a write that nobody answered ------------------------------------------------------------ */
 
 Test(core_owner_down, a_write_without_an_answer_may_have_happened_and_is_decided_by_its_retry)
