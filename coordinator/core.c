@@ -399,10 +399,11 @@ static void notice_stop(struct coord_core *core)
 
 void coord_core_tick(struct coord_core *core)
 {
+    uint64_t now_us = coord_now_us(core);
     struct coord_timer *timer;
 
     notice_stop(core);
-    while ((timer = coord_timers_pop_due(&core->timers, coord_now_us(core)))) {
+    while ((timer = coord_timers_pop_due(&core->timers, now_us))) {
         timer->on_due(core, timer);
         coord_tasks_run(core);
     }

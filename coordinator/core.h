@@ -59,7 +59,7 @@ void coord_core_call_done(struct coord_core *core, struct model_call *call);
 /* A transaction has its outcome. Takes it back. */
 void coord_core_txn_done(struct coord_core *core, struct store_txn *txn);
 
-/* Runs what is due. */
+/* Runs what is due now; what that makes due later waits for the next tick. */
 void coord_core_tick(struct coord_core *core);
 
 /* When coord_core_tick() wants to be called next; RT_NEVER when nothing is due. */

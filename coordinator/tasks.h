@@ -49,6 +49,7 @@ struct coord_task {
     bool is_first_attempt;     /* it is the first to send this write to an owner */
     bool sent;                 /* a write has taken effect, or may have */
 
+    void *work; /* of the step's own, in the call's arena */
     struct coord_session *session;
     struct coord_member *member;
     struct coord_key *latched; /* the key whose latch it has */
