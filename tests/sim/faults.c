@@ -19,11 +19,12 @@ static struct sim_node *pick(struct sim_world *world, enum sim_node_kind kind)
 
     for (unsigned i = 0; i < world->n_nodes; i++)
         n += world->nodes[i].kind == kind;
+    rt_assert(n > 0);
     n = (unsigned)rt_rng_below(&world->rng, n);
     for (unsigned i = 0; i < world->n_nodes; i++)
         if (world->nodes[i].kind == kind && n-- == 0)
             return &world->nodes[i];
-    return NULL;
+    rt_assert_failed("a node of the kind", __FILE__, __LINE__);
 }
 
 static struct sim_node *pick_any(struct sim_world *world)

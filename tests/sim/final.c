@@ -55,6 +55,58 @@ static void print_history(const struct sim_world *world, uint8_t key)
     }
 }
 
+/* The owner's life ended in between, and that may take what `first` saw or did: only forgetting
+ * takes what was stored. */
+static bool may_be_gone(const struct sim_history *history, const struct sim_op *first,
+                        const struct sim_op *second)
+{
+    bool is_durable = first->kind == SIM_OP_PUT || first->kind == SIM_OP_STORE;
+
+    for (uint32_t i = 0; i < history->n_ops; i++) {
+        const struct sim_op *op = &history->ops[i];
+
+        if ((op->kind == SIM_OP_FORGET || (op->kind == SIM_OP_REVERT && !is_durable)) &&
+            op->key == first->key && op->invoke_us >= first->invoke_us &&
+            op->invoke_us <= second->return_us)
+            return true;
+    }
+    return false;
+}
+
+/* Versions extend real time. A read may fall back behind a SET when its owner's life ended. */
+static bool is_in_order(const struct sim_history *history, const struct sim_op *first,
+                        const struct sim_op *second)
+{
+    int order = model_version_compare(&first->version, &second->version);
+
+    if (order < 0 || (order == 0 && (first->kind == SIM_OP_READ || second->kind == SIM_OP_READ)))
+        return true;
+    return second->kind == SIM_OP_READ && may_be_gone(history, first, second);
+}
+
+static bool has_place(const struct sim_op *op, uint8_t key)
+{
+    return op->key == key && op->result == SIM_RESULT_OK && op->has_version;
+}
+
+/* I5, white-box: also where the search gives up. */
+static void check_order(struct sim_world *world, uint8_t key)
+{
+    const struct sim_history *history = &world->history;
+
+    for (uint32_t i = 0; i < history->n_ops; i++)
+        for (uint32_t j = 0; has_place(&history->ops[i], key) && j < history->n_ops; j++) {
+            const struct sim_op *first = &history->ops[i];
+            const struct sim_op *second = &history->ops[j];
+
+            if (has_place(second, key) && first->return_us < second->invoke_us &&
+                !is_in_order(history, first, second))
+                sim_world_violation(world, "I5", key,
+                                    "operation %u returned before %u began and has a later version",
+                                    first->number, second->number);
+        }
+}
+
 /* The owner's process ended while the SET was under way: a first attempt may have been seen and
  * then lost, and the retry in the next life does it again. */
 static bool may_repeat(const struct sim_history *history, const struct sim_op *set)
@@ -112,6 +164,8 @@ void sim_final_check(struct sim_world *world)
     sim_checker_finish(&world->checker);
     for (uint32_t i = 0; i < world->history.n_ops && !world->is_failed; i++)
         check_seen(world, &world->history.ops[i]);
+    for (uint8_t key = 0; key < world->plan.n_keys && !world->is_failed; key++)
+        check_order(world, key);
     add_repeats(&world->history);
     for (uint8_t key = 0; key < world->plan.n_keys && !world->is_failed; key++)
         check_key(world, key);

@@ -10,7 +10,7 @@ _Static_assert(sizeof(struct sim_stats) % sizeof(uint64_t) == 0, "counters only"
 const char *sim_fault_field(enum sim_fault fault)
 {
     static const char *const fields[] = {
-#define SIM_FAULT_FIELD(name, field) [SIM_FAULT_##name] = field,
+#define SIM_FAULT_FIELD(name, field) [SIM_FAULT_##name] = (field),
         SIM_FAULTS(SIM_FAULT_FIELD)
 #undef SIM_FAULT_FIELD
     };

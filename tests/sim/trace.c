@@ -10,7 +10,7 @@
 #include "runtime/base/rng.h"
 
 static const char *const event_texts[] = {
-#define SIM_TRACE_TEXT(name, text) [SIM_TRACE_##name] = text,
+#define SIM_TRACE_TEXT(name, text) [SIM_TRACE_##name] = (text),
     SIM_TRACE_EVENTS(SIM_TRACE_TEXT)
 #undef SIM_TRACE_TEXT
 };

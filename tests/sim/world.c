@@ -19,10 +19,10 @@ bool sim_world_chance(struct sim_world *world, uint32_t ppm)
 
 void sim_world_random_id(struct sim_world *world, struct model_id *ret_id)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         uint64_t word = rt_rng_next(&world->rng);
 
-        memcpy(&ret_id->bytes[8 * i], &word, sizeof(word));
+        memcpy(&ret_id->bytes[i * sizeof(word)], &word, sizeof(word));
     }
 }
 

@@ -25,7 +25,7 @@ struct sim_plan {
     unsigned n_instances;
     unsigned n_clients;
     unsigned n_directs;
-    unsigned n_keys;
+    uint8_t n_keys;
     struct model_lease member_lease;
     struct model_lease
         other_lease; /* some starts of the coordinator are configured with this one */
@@ -73,7 +73,7 @@ struct sim_world {
     struct sim_checker checker;
     struct sim_network network;
     struct sim_node nodes[SIM_NODES_MAX];
-    unsigned n_nodes;
+    uint8_t n_nodes;
     struct model_id cluster_id;                            /* as the coordinator last said */
     struct sim_route routes[SIM_KEYS_MAX][SIM_ROUTES_MAX]; /* rings */
     unsigned n_routes[SIM_KEYS_MAX];
