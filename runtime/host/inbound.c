@@ -92,28 +92,38 @@ static void on_unary(struct rpc_call *rpc, const ProtobufCMessage *request, void
 
 /* ---- streams ---- */
 
-static void answer_message(struct host_inbound *inbound)
+/* False: the stream is at its end. */
+static bool send_answer(struct served *served)
 {
-    struct served *served = served_of(inbound);
-    struct model_call *call = &inbound->call;
-    struct rpc_call *rpc = served->rpc;
+    struct model_call *call = &served->inbound.call;
     struct rt_error err = RT_ERROR_INIT;
     ProtobufCMessage *message;
     enum rt_code code;
 
     code = wire_response_encode(call->request.kind, &call->response, &call->arena, &message, &err);
-    if (code == RT_OK) {
-        wire_response_set_exchange_id(message, served->exchange_id);
-        code = rpc_call_send(rpc, message);
-        if (code != RT_OK)
-            (void)rt_fail(&err, code, "the client does not read its answers");
+    if (code != RT_OK) {
+        rpc_call_finish(served->rpc, &err);
+        return false;
     }
-    model_call_deinit(call);
+    wire_response_set_exchange_id(message, served->exchange_id);
+    code = rpc_call_send(served->rpc, message);
+    if (code == RT_RESOURCE_EXHAUSTED) {
+        (void)rt_fail(&err, code, "the client does not read its answers");
+        rpc_call_abort(served->rpc, &err);
+    }
+    return code == RT_OK;
+}
+
+static void answer_message(struct host_inbound *inbound)
+{
+    struct served *served = served_of(inbound);
+    struct rpc_call *rpc = served->rpc;
+    bool goes_on = send_answer(served);
+
+    model_call_deinit(&inbound->call);
     /* From here on the next message may be under way in the same memory. */
-    if (code == RT_OK)
+    if (goes_on)
         rpc_call_read_next(rpc);
-    else
-        rpc_call_finish(rpc, &err);
     (void)rpc_call_unref(rpc);
 }
 

@@ -2,7 +2,8 @@
  * RPCs that a host serves: every method of a service, unary or stream, becomes calls of the core.
  *
  * A stream's messages run one at a time, in the order in which they were sent: the next one is read
- * when the one before is answered. A failure of one travels in its response; the stream goes on.
+ * when the one before is answered. A failure of one travels in its response; the stream goes on. It
+ * ends when an answer cannot be built, and when the client has left too many of them unread.
  */
 #ifndef HOST_INBOUND_H
 #define HOST_INBOUND_H
