@@ -5,7 +5,6 @@
 #include "tests/sim/invariants.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "runtime/base/alloc.h"
 #include "tests/sim/world.h"
@@ -463,43 +462,4 @@ void sim_checker_on_reply(struct sim_checker *checker, struct sim_node *node,
         on_instance_reply(checker, node, call);
     if (node->kind == SIM_NODE_COORDINATOR)
         on_coordinator_reply(checker, caller, call);
-}
-
-/* ---- at the end ------------------------------------------------------------------------------ */
-
-static int compare_acks(const void *a, const void *b)
-{
-    return model_version_compare(&((const struct sim_ack *)a)->version,
-                                 &((const struct sim_ack *)b)->version);
-}
-
-static void check_acks(struct sim_checker *checker, uint8_t key)
-{
-    struct sim_key_state *state = &checker->keys[key];
-    uint64_t highest_token = 0;
-
-    qsort(state->acks, state->n_acks, sizeof(*state->acks), compare_acks);
-    for (size_t i = 0; i < state->n_acks; i++) {
-        const struct sim_ack *ack = &state->acks[i];
-
-        if (ack->version.seq == 0)
-            continue;
-        if (i > 0 && model_version_compare(&ack->version, &state->acks[i - 1].version) == 0)
-            sim_world_violation(checker->world, "I1", key,
-                                "two writes became version (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
-                                ack->version.epoch, ack->version.incarnation, ack->version.seq);
-        if (ack->token != 0 && ack->token < highest_token &&
-            checker->world->plan.locking != MODEL_LOCKING_NONE)
-            sim_world_violation(checker->world, "I6", key,
-                                "token %" PRIu64 " wrote after token %" PRIu64, ack->token,
-                                highest_token);
-        if (ack->token > highest_token)
-            highest_token = ack->token;
-    }
-}
-
-void sim_checker_finish(struct sim_checker *checker)
-{
-    for (uint8_t key = 0; key < checker->world->plan.n_keys; key++)
-        check_acks(checker, key);
 }

@@ -89,9 +89,6 @@ void sim_checker_on_crash(struct sim_checker *checker, struct sim_node *node);
 void sim_checker_on_members(struct sim_checker *checker,
                             const struct model_list_instances_response *members);
 
-/* After the run: order and tokens of all acknowledged writes. */
-void sim_checker_finish(struct sim_checker *checker);
-
 /* The highest incarnation known under this node; 0 = none. */
 uint64_t sim_checker_incarnation(const struct sim_checker *checker, uint8_t node);
 
