@@ -134,7 +134,7 @@ static void answer_value(const struct driver_key *key, struct model_call *call)
     data->has_value = true;
     data->version = (struct model_version){key->epoch, 1, key->seq};
     data->stored = key->stored;
-    cr_assert(rt_arena_copy(&call->arena, rt_bytes_of_string(key->value), &data->value));
+    data->value = rt_bytes_of_string(key->value);
 }
 
 static void answer_fence(struct driver_key *key, struct model_call *call)
