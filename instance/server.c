@@ -28,6 +28,7 @@ struct server {
     bool is_heartbeat_running;
     uint64_t heartbeat;
     bool is_heartbeat_durable;
+    bool is_serving; /* when the heartbeat was asked for */
     struct rt_error load_error;
 };
 
@@ -92,11 +93,22 @@ static const struct host_core_ops core_ops = {
 
 /* ---- heartbeats ---- */
 
+/* A copied directory counts as an original once it serves. */
+static void adopt_data_dir(struct server *server)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    if (store_data_dir_adopt(server->service.data_dir, &err) != RT_OK)
+        rt_log(RT_LOG_WARNING, "event=copy_not_adopted error=\"%s\"", err.message);
+}
+
 static void write_heartbeat(uv_work_t *work)
 {
     struct server *server = RT_CONTAINER_OF(work, struct server, heartbeat_work);
     struct rt_error err = RT_ERROR_INIT;
 
+    if (server->is_serving)
+        adopt_data_dir(server);
     server->is_heartbeat_durable =
         store_data_dir_heartbeat(server->service.data_dir, server->heartbeat, &err) == RT_OK;
     if (!server->is_heartbeat_durable)
@@ -128,6 +140,7 @@ static void read_wanted_heartbeat(void *core, void *argument)
 
     (void)core;
     server->heartbeat = server->wanted_heartbeat;
+    server->is_serving = server->is_ready;
 }
 
 static void start_heartbeat(struct rpc_job *job)
@@ -217,7 +230,7 @@ static enum rt_code new_core(struct server *server, const struct inst_options *o
     struct inst_config config = {
         .entries_total = options->entries,
         .entry_size = options->entry_size,
-        .local_store = data_dir->is_local && data_dir->machine_id[0] != '\0',
+        .local_store = data_dir->is_local && !data_dir->is_copy && data_dir->machine_id[0] != '\0',
     };
     uint64_t boot[2] = {rt_env_random(env), rt_env_random(env)};
     XXH128_hash_t machine = XXH3_128bits(data_dir->machine_id, strlen(data_dir->machine_id));

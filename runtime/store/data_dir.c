@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -21,6 +22,8 @@
 enum {
     ID_TEXT_SIZE = 2 * STORE_ID_SIZE + 1, /* with the newline */
     HEARTBEAT_SIZE = 4096,
+    PLACE_OFFSET = 512,
+    PLACE_SIZE = 21, /* 20 digits and a newline */
     PID_TEXT_MAX = 32,
 };
 
@@ -117,19 +120,43 @@ static enum rt_code load_id(struct store_data_dir *dir, struct rt_error *err)
     return code;
 }
 
+/* The block names its own inode: a copy of the directory still names that of the original. */
+static enum rt_code write_place(struct store_data_dir *dir, struct rt_error *err)
+{
+    char text[PLACE_SIZE + 1];
+
+    (void)snprintf(text, sizeof(text), "%020llu\n", dir->place);
+    if (pwrite(dir->heartbeat_fd, text, PLACE_SIZE, PLACE_OFFSET) != PLACE_SIZE ||
+        fsync(dir->heartbeat_fd) < 0)
+        return rt_fail_errno(err, errno, "writing HEARTBEAT");
+    dir->is_copy = false;
+    return RT_OK;
+}
+
+static enum rt_code read_place(struct store_data_dir *dir, struct rt_error *err)
+{
+    char text[PLACE_SIZE + 1] = {0};
+
+    if (pread(dir->heartbeat_fd, text, PLACE_SIZE, PLACE_OFFSET) != PLACE_SIZE)
+        return rt_fail_errno(err, errno, "reading HEARTBEAT");
+    dir->is_copy = strtoull(text, NULL, 10) != dir->place;
+    return RT_OK;
+}
+
 /* Every block is written once and synced, so later writes need no room. */
-static enum rt_code preallocate(int fd, struct rt_error *err)
+static enum rt_code prepare_heartbeat(struct store_data_dir *dir, struct rt_error *err)
 {
     static const char zeros[HEARTBEAT_SIZE];
     struct stat file;
 
-    if (fstat(fd, &file) < 0)
+    if (fstat(dir->heartbeat_fd, &file) < 0)
         return rt_fail_errno(err, errno, "reading HEARTBEAT");
+    dir->place = (unsigned long long)file.st_ino;
     if (file.st_size == HEARTBEAT_SIZE)
-        return RT_OK;
-    if (pwrite(fd, zeros, sizeof(zeros), 0) != (ssize_t)sizeof(zeros) || fsync(fd) < 0)
+        return read_place(dir, err);
+    if (pwrite(dir->heartbeat_fd, zeros, sizeof(zeros), 0) != (ssize_t)sizeof(zeros))
         return rt_fail_errno(err, errno, "preallocating HEARTBEAT");
-    return RT_OK;
+    return write_place(dir, err);
 }
 
 static enum rt_code open_heartbeat(struct store_data_dir *dir, struct rt_error *err)
@@ -139,7 +166,7 @@ static enum rt_code open_heartbeat(struct store_data_dir *dir, struct rt_error *
     dir->heartbeat_fd = openat(dir->directory_fd, "HEARTBEAT", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (dir->heartbeat_fd < 0)
         return rt_fail_errno(err, errno, "opening HEARTBEAT");
-    code = preallocate(dir->heartbeat_fd, err);
+    code = prepare_heartbeat(dir, err);
     if (code == RT_OK && fsync(dir->directory_fd) < 0)
         code = rt_fail_errno(err, errno, "syncing the directory");
     return code;
@@ -252,5 +279,14 @@ enum rt_code store_data_dir_heartbeat(struct store_data_dir *dir, uint64_t value
                        written, size);
     if (fdatasync(dir->heartbeat_fd) < 0)
         return rt_fail_errno(err, errno, "syncing '%s/HEARTBEAT'", dir->path);
+    return RT_OK;
+}
+
+enum rt_code store_data_dir_adopt(struct store_data_dir *dir, struct rt_error *err)
+{
+    if (!dir->is_copy)
+        return RT_OK;
+    if (write_place(dir, err) != RT_OK)
+        return rt_wrap(err, "data directory '%s'", dir->path);
     return RT_OK;
 }

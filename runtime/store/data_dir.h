@@ -4,7 +4,8 @@
  *
  *   LOCK       flock'ed while the directory is in use; holds the pid of the last holder
  *   STORE_ID   32 hexadecimal digits, written once; a copy of the directory has the same
- *   HEARTBEAT  one block, rewritten in place
+ *   HEARTBEAT  one block, rewritten in place; it names the inode it was made with, so that a copy
+ *              of the directory is known as one
  */
 #ifndef STORE_DATA_DIR_H
 #define STORE_DATA_DIR_H
@@ -30,6 +31,9 @@ struct store_data_dir {
     /* /etc/machine-id, else the boot id, else empty (never equal to another machine's). */
     char machine_id[STORE_MACHINE_ID_MAX + 1];
     bool is_local; /* not on a network or user-space file system, as far as known */
+    /* Copied or restored from elsewhere: the lock says nothing about who uses the original. */
+    bool is_copy;
+    unsigned long long place; /* private */
 };
 
 /* Makes the directory (0700) if it is absent; its parent must exist. Locks it until free().
@@ -37,6 +41,9 @@ struct store_data_dir {
  * it open. DATA_LOSS: STORE_ID is damaged or has vanished. Else what the system said, with path. */
 RT_MUST_USE enum rt_code store_data_dir_new(const char *path, struct store_data_dir **ret_dir,
                                             struct rt_error *err);
+
+/* From now on a copy counts as an original: it has become the one that is used. */
+RT_MUST_USE enum rt_code store_data_dir_adopt(struct store_data_dir *dir, struct rt_error *err);
 
 /* Unlocks. No heartbeat may be running. NULL is fine; returns NULL. */
 struct store_data_dir *store_data_dir_free(struct store_data_dir *dir);

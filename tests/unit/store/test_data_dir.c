@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -219,6 +220,39 @@ Test(data_dir, heartbeat_fails_with_the_disk)
     before = test_disk_calls(TEST_DISK_SYNC);
     cr_assert_eq(store_data_dir_heartbeat(dir, 3, &err), RT_OK);
     cr_assert_eq(test_disk_calls(TEST_DISK_SYNC) - before, 1);
+}
+
+Test(data_dir, a_copy_is_known_until_it_is_adopted)
+{
+    struct store_data_dir *copy = NULL;
+    char command[1024];
+    char original[512];
+
+    reopen();
+    cr_assert_not(dir->is_copy);
+    cr_assert_eq(store_data_dir_adopt(dir, &err), RT_OK);
+    (void)snprintf(original, sizeof(original), "%s", path);
+    (void)snprintf(command, sizeof(command), "cp -a '%s' '%s'", original, temporary_path("copy"));
+    cr_assert_eq(system(command), 0);
+
+    cr_assert_eq(store_data_dir_new(temporary_path("copy"), &copy, &err), RT_OK, "%s", err.message);
+    cr_assert(copy->is_copy);
+    cr_assert_arr_eq(copy->store_id, dir->store_id, STORE_ID_SIZE);
+    copy = store_data_dir_free(copy);
+    cr_assert_eq(store_data_dir_new(temporary_path("copy"), &copy, &err), RT_OK);
+    cr_assert(copy->is_copy);
+    test_disk_fail_after(TEST_DISK_SYNC, EIO, 0, 1);
+    cr_assert_eq(store_data_dir_adopt(copy, &err), RT_INTERNAL);
+    cr_assert(copy->is_copy);
+    test_disk_heal();
+    cr_assert_eq(store_data_dir_adopt(copy, &err), RT_OK);
+    copy = store_data_dir_free(copy);
+    cr_assert_eq(store_data_dir_new(temporary_path("copy"), &copy, &err), RT_OK);
+    cr_assert_not(copy->is_copy);
+    copy = store_data_dir_free(copy);
+    path = original;
+    reopen();
+    cr_assert_not(dir->is_copy);
 }
 
 /* Fails one call while a new directory is made. Returns false when the fault came too late. */
