@@ -9,14 +9,14 @@
 #include "runtime/host/internal.h"
 #include "runtime/host/lane.h"
 
-static void lock(struct host *host)
+void host_lock(struct host *host)
 {
     int result = pthread_mutex_lock(&host->lock);
 
     rt_assert(result == 0);
 }
 
-static void unlock(struct host *host)
+void host_unlock(struct host *host)
 {
     int result = pthread_mutex_unlock(&host->lock);
 
@@ -68,7 +68,7 @@ static void finish_step(struct host *host)
     uint64_t wakeup_us;
 
     collect(host, &effects, &wakeup_us);
-    unlock(host);
+    host_unlock(host);
     carry_out(host, &effects, wakeup_us);
 }
 
@@ -78,22 +78,22 @@ bool host_submit(struct host *host, struct host_inbound *inbound)
     uint64_t wakeup_us;
     bool is_answered;
 
-    lock(host);
+    host_lock(host);
     inbound->is_in_core = true;
     rt_list_push_back(&host->inbound, &inbound->host_link);
     host->options.ops->submit(host->options.core, &inbound->call);
     collect(host, &effects, &wakeup_us);
     is_answered = !inbound->is_in_core;
-    unlock(host);
+    host_unlock(host);
     carry_out(host, &effects, wakeup_us);
     return is_answered;
 }
 
 void host_cancel(struct host *host, struct host_inbound *inbound)
 {
-    lock(host);
+    host_lock(host);
     if (!inbound->is_in_core || inbound->call.cancelled) {
-        unlock(host);
+        host_unlock(host);
         return;
     }
     inbound->call.cancelled = true;
@@ -103,7 +103,7 @@ void host_cancel(struct host *host, struct host_inbound *inbound)
 
 void host_call_done(struct host *host, struct model_call *call)
 {
-    lock(host);
+    host_lock(host);
     host->options.ops->call_done(host->options.core, call);
     finish_step(host);
 }
@@ -112,23 +112,23 @@ void host_txn_done(struct store_txn *txn, void *context)
 {
     struct host *host = context;
 
-    lock(host);
+    host_lock(host);
     host->options.ops->txn_done(host->options.core, txn);
     finish_step(host);
 }
 
 void host_step(struct host *host, void (*fn)(void *core, void *argument), void *argument)
 {
-    lock(host);
+    host_lock(host);
     fn(host->options.core, argument);
     finish_step(host);
 }
 
 void host_read(struct host *host, void (*fn)(void *core, void *argument), void *argument)
 {
-    lock(host);
+    host_lock(host);
     fn(host->options.core, argument);
-    unlock(host);
+    host_unlock(host);
 }
 
 static void on_due(struct rpc_wakeup *wakeup, void *ctx)
@@ -136,7 +136,7 @@ static void on_due(struct rpc_wakeup *wakeup, void *ctx)
     struct host *host = ctx;
 
     (void)wakeup;
-    lock(host);
+    host_lock(host);
     host->options.ops->tick(host->options.core);
     finish_step(host);
 }
@@ -169,6 +169,7 @@ struct host *host_new(const struct host_options *options)
     host->options = *options;
     rt_list_init(&host->lost_txns);
     rt_list_init(&host->inbound);
+    rt_list_init(&host->streams);
     rt_list_init(&host->lanes);
     rt_list_init(&host->refused);
     (void)pthread_mutex_init(&host->lock, NULL);
@@ -187,10 +188,10 @@ void host_set_store(struct host *host, struct store *store)
 
 void host_drop_store(struct host *host)
 {
-    lock(host);
+    host_lock(host);
     host->store = NULL;
     host->is_store_dropped = true;
-    unlock(host);
+    host_unlock(host);
 }
 
 void host_stop(struct host *host)

@@ -5,6 +5,7 @@
  */
 #include "runtime/host/inbound.h"
 
+#include "runtime/base/alloc.h"
 #include "runtime/host/internal.h"
 #include "runtime/wire/request.h"
 #include "runtime/wire/response.h"
@@ -18,6 +19,8 @@ enum {
 struct served {
     struct host_inbound inbound;
     struct rpc_call *rpc;
+    struct host_stream stream;
+    struct host *host;    /* streams */
     uint64_t exchange_id; /* streams: of the message under way */
 };
 
@@ -114,6 +117,23 @@ static bool send_answer(struct served *served)
     return code == RT_OK;
 }
 
+/* Between two messages: reads the next one, or ends the stream when all of them do. */
+static void go_on(struct host *host, struct host_stream *stream)
+{
+    struct rpc_call *rpc = stream->rpc;
+    bool ends;
+
+    host_lock(host);
+    stream->is_busy = false;
+    ends = host->is_draining;
+    host_unlock(host);
+    /* From here on the next message may be under way in the same memory. */
+    if (ends)
+        rpc_call_finish(rpc, NULL);
+    else
+        rpc_call_read_next(rpc);
+}
+
 static void answer_message(struct host_inbound *inbound)
 {
     struct served *served = served_of(inbound);
@@ -121,17 +141,35 @@ static void answer_message(struct host_inbound *inbound)
     bool goes_on = send_answer(served);
 
     model_call_deinit(&inbound->call);
-    /* From here on the next message may be under way in the same memory. */
     if (goes_on)
-        rpc_call_read_next(rpc);
+        go_on(served->host, &served->stream);
     (void)rpc_call_unref(rpc);
 }
 
 static void on_open(struct rpc_call *rpc, const ProtobufCMessage *request, void *ctx)
 {
+    struct host *host = ctx;
+    struct served *served = rpc_call_user(rpc);
+
     (void)request;
-    (void)ctx;
-    rpc_call_read_next(rpc);
+    served->host = host;
+    served->stream.rpc = rpc;
+    host_lock(host);
+    rt_list_push_back(&host->streams, &served->stream.link);
+    host_unlock(host);
+    go_on(host, &served->stream);
+}
+
+/* False: the stream was ended before the message came. */
+static bool take_message(struct host *host, struct host_stream *stream)
+{
+    bool takes;
+
+    host_lock(host);
+    takes = !host->is_draining;
+    stream->is_busy = takes;
+    host_unlock(host);
+    return takes;
 }
 
 static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, void *ctx)
@@ -141,6 +179,8 @@ static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, vo
     struct wire_exchange exchange = wire_request_exchange(message);
     uint64_t timeout_ms = exchange.timeout_ms ? exchange.timeout_ms : DEFAULT_TIMEOUT_MS;
 
+    if (!take_message(host, &served->stream))
+        return;
     served->exchange_id = exchange.id;
     if (!begin(served, rpc, message, answer_message)) {
         answer_message(&served->inbound);
@@ -159,9 +199,39 @@ static void on_half_close(struct rpc_call *rpc, void *ctx)
 
 static void on_done(struct rpc_call *rpc, void *ctx)
 {
+    struct host *host = ctx;
     struct served *served = rpc_call_user(rpc);
 
-    host_cancel(ctx, &served->inbound);
+    host_lock(host);
+    rt_list_remove(&served->stream.link);
+    host_unlock(host);
+    host_cancel(host, &served->inbound);
+}
+
+void host_end_streams(struct host *host)
+{
+    struct rpc_call **idle;
+    size_t n_idle = 0;
+    size_t n_streams = 0;
+
+    host_lock(host);
+    host->is_draining = true;
+    rt_list_for_each (node, &host->streams)
+        n_streams++;
+    idle = rt_xalloc((n_streams + 1) * sizeof(struct rpc_call *));
+    rt_list_for_each (node, &host->streams) {
+        struct host_stream *stream = RT_LIST_ENTRY(node, struct host_stream, link);
+
+        if (!stream->is_busy)
+            idle[n_idle++] = rpc_call_ref(stream->rpc);
+    }
+    host_unlock(host);
+
+    for (size_t i = 0; i < n_idle; i++) {
+        rpc_call_finish(idle[i], NULL);
+        (void)rpc_call_unref(idle[i]);
+    }
+    (void)rt_free(idle);
 }
 
 static const struct rpc_stream_handlers stream_handlers = {

@@ -16,4 +16,9 @@ RT_MUST_USE enum rt_code host_serve(struct host *host, struct rpc_server *server
                                     const ProtobufCServiceDescriptor *service,
                                     struct rt_error *err);
 
+/* Ends every stream, at once or after the answer to the message that it is at; a stream that comes
+ * later is ended too. For a server that is about to drain: streams do not end by themselves. Any
+ * thread, once. */
+void host_end_streams(struct host *host);
+
 #endif

@@ -19,6 +19,8 @@ struct host {
     struct rt_list lost_txns; /* owned: made after the store was dropped */
     struct rpc_wakeup wakeup;
     struct rt_list inbound; /* host_inbound.host_link: calls inside the core */
+    struct rt_list streams; /* host_stream.link: open ones */
+    bool is_draining;       /* streams end when they are between two messages */
 
     pthread_mutex_t outbound_lock;
     bool is_stopping;           /* no outbound call is started any more */
@@ -37,6 +39,17 @@ struct host_inbound {
     void (*answer)(struct host_inbound *inbound);
     bool is_in_core; /* under the core's lock */
 };
+
+/* An open stream; embedded in the RPC's user area. Under the core's lock. */
+struct host_stream {
+    struct rt_list link;
+    struct rpc_call *rpc;
+    bool is_busy; /* a message was taken and is not answered */
+};
+
+/* For the fields above that the core's lock guards. */
+void host_lock(struct host *host);
+void host_unlock(struct host *host);
 
 static inline struct host_inbound *host_inbound_of(struct model_call *call)
 {

@@ -129,6 +129,8 @@ static void finish(struct rpc_job *job)
     if (service->is_finishing)
         return;
     service->is_finishing = true;
+    if (service->host)
+        host_end_streams(service->host);
     rpc_server_drain(service->server, (uint32_t)service->config.drain_ms, on_drained, service);
 }
 

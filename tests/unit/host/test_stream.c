@@ -3,6 +3,7 @@
  * inside, half-close, clients that vanish or do not read.
  */
 #include "redistinto/v1/coordinator.pb-c.h"
+#include "runtime/host/inbound.h"
 #include "runtime/model/limits.h"
 #include "runtime/wire/request.h"
 #include "tests/support/check.h"
@@ -133,6 +134,43 @@ Test(stream, an_invalid_message_is_answered_and_the_stream_goes_on)
     cr_assert_eq(stream.answers[1].id, 78);
     cr_assert_eq(stream.answers[1].code, RT_OK);
     cr_assert_eq(latch_count(&node->core.submits), 1);
+    tear_down();
+}
+
+Test(stream, an_idle_one_ends_when_all_are_ended)
+{
+    set_up(FAKE_NOW, MODEL_CALL_EXECUTE);
+    post(1, 1);
+    latch_wait(&stream.messages, 1);
+    host_end_streams(node->host);
+    latch_wait(&stream.done, 1);
+    cr_assert_eq(stream.code, RT_OK);
+    tear_down();
+}
+
+Test(stream, a_busy_one_ends_after_its_answer)
+{
+    set_up(FAKE_HOLD, MODEL_CALL_EXECUTE);
+    post(1, 1);
+    post(2, 2);
+    latch_wait(&node->core.submits, 1);
+    host_end_streams(node->host);
+    cr_assert_eq(latch_count(&stream.done), 0);
+    host_node_step(node, fake_answer_one, NULL);
+    latch_wait(&stream.done, 1);
+    cr_assert_eq(stream.code, RT_OK);
+    check_answers(1, 1);
+    cr_assert_eq(latch_count(&node->core.submits), 1);
+    tear_down();
+}
+
+Test(stream, one_that_comes_later_is_ended)
+{
+    host_rig_init(&rig, 1);
+    host_end_streams(node->host);
+    client_stream_open(&rig, &stream, MODEL_CALL_KEEP_ALIVE);
+    latch_wait(&stream.done, 1);
+    cr_assert_eq(stream.code, RT_OK);
     tear_down();
 }
 
