@@ -132,10 +132,14 @@ struct coord_view coord_execute_view(const struct coord_core *core)
         .n_candidates = core->members.n_candidates,
         .cursor = core->cursor,
     };
+    const struct coord_task *newest;
 
-    if (!rt_list_is_empty(&core->placing))
-        view.cursor =
-            RT_LIST_ENTRY(core->placing.previous, struct coord_task, placing_link)->placing;
+    if (rt_list_is_empty(&core->placing))
+        return view;
+    /* The newest choice counts, whether it has been committed or is under way. */
+    newest = RT_LIST_ENTRY(core->placing.previous, const struct coord_task, placing_link);
+    if (newest->choice > core->cursor_choice)
+        view.cursor = newest->placing;
     return view;
 }
 

@@ -161,6 +161,29 @@ Test(core_placement, placements_under_way_are_spread_too)
     driver_deinit(&d);
 }
 
+/* The later of two ends first: the next key goes behind it, not again behind the earlier one. */
+Test(core_placement, placements_that_end_out_of_order_are_spread_too)
+{
+    struct driver_session other;
+    struct model_call *late;
+
+    begin("ABC");
+    other = driver_open(&d, "other");
+    cr_assert_eq(driver_get(&d, &other, "k1"), MODEL_OUTCOME_DONE);
+    d.silent = "A";
+    late = driver_execute(&d, &other, MODEL_STATEMENT_SET, "k1", "v");
+    expect_placed("k2", "B");
+    cr_assert_not(driver_is_answered(late));
+    expect_placed("k3", "C");
+    d.silent = NULL;
+    driver_sleep_ms(&d, 2000);
+    driver_expect(driver_reason(late), MODEL_REASON_NONE);
+    driver_expect_owner(&d, "k1", "A");
+    expect_placed("k4", "A");
+    (void)driver_free_call(late);
+    driver_deinit(&d);
+}
+
 /* ---- rule 20: first placement and size ------------------------------------------------------- */
 
 static const char big[] = "a value of more than sixty bytes that does not fit into any instance";
