@@ -1,6 +1,7 @@
 /*
  * redistinto-esi: options, then the command.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@ int main(int argc, char **argv)
     }
     if (action == RT_OPTION_EXIT_OK)
         return 0;
+    /* Results that nobody reads are an error of fwrite(): the locks have to be given back. */
+    (void)signal(SIGPIPE, SIG_IGN);
     rt_log_init("redistinto-esi", options.log_level);
     exit_code = esi_run(&options);
     parsed = rt_option_free(parsed);

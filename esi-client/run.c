@@ -41,6 +41,7 @@ struct run {
     pthread_mutex_t lock;
     struct rpc_job output_job;
     bool is_interrupted;
+    bool has_output_failed;
     bool shows_progress;
 };
 
@@ -100,11 +101,29 @@ static void show_progress(const struct run *run)
                       run->n_results);
 }
 
-static void print(const struct run *run, struct rt_buffer *line)
+static void stop_scripts(struct run *run)
+{
+    for (size_t i = 0; i < run->n_jobs; i++)
+        host_step(run->jobs[i].host, runner_stop, NULL);
+}
+
+/* Nobody would learn what the rest comes to: the scripts end, and give their locks back. */
+static void fail_output(struct run *run)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    rt_fail_errno(&err, errno, "writing the results");
+    (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
+    run->has_output_failed = true;
+    stop_scripts(run);
+}
+
+static void print(struct run *run, struct rt_buffer *line)
 {
     clear_progress(run);
-    (void)fwrite(line->data, 1, line->size, stdout);
-    (void)fflush(stdout);
+    if (!run->has_output_failed &&
+        (fwrite(line->data, 1, line->size, stdout) != line->size || fflush(stdout) != 0))
+        fail_output(run);
     rt_buffer_reset(line);
 }
 
@@ -303,8 +322,7 @@ static void on_signal(int signum, void *ctx)
 
     (void)signum;
     run->is_interrupted = true;
-    for (size_t i = 0; i < run->n_jobs; i++)
-        host_step(run->jobs[i].host, runner_stop, NULL);
+    stop_scripts(run);
 }
 
 static int exit_code_of(const struct run *run)
@@ -313,6 +331,8 @@ static int exit_code_of(const struct run *run)
 
     if (run->is_interrupted)
         return MODEL_EXIT_INTERRUPTED;
+    if (run->has_output_failed)
+        return MODEL_EXIT_FAILED;
     for (size_t i = 0; i < run->n_jobs; i++)
         worst =
             esi_report_exit_worse(worst, esi_report_exit(esi_runner_summary(run->jobs[i].runner)));
@@ -325,11 +345,12 @@ static int run_scripts(struct run *run)
     int exit_code;
 
     run->runtime = rpc_runtime_new(NULL);
-    for (size_t i = 0; i < run->n_jobs; i++)
-        start_job(run, &run->jobs[i]);
+    /* Before anything that a signal would leave behind; they are handled in rpc_runtime_run(). */
     if (rpc_runtime_on_signal(run->runtime, SIGINT, on_signal, run, &err) != RT_OK ||
         rpc_runtime_on_signal(run->runtime, SIGTERM, on_signal, run, &err) != RT_OK)
         rt_log(RT_LOG_WARNING, "event=no_signals error=\"%s\"", err.message);
+    for (size_t i = 0; i < run->n_jobs; i++)
+        start_job(run, &run->jobs[i]);
     rpc_runtime_run(run->runtime);
 
     exit_code = exit_code_of(run);
