@@ -60,11 +60,16 @@ static const struct rt_option options[] = {
     },
 };
 
+/* As the coordinator will check it. */
 static enum rt_code check_address(const char *what, const char *address, struct rt_error *err)
 {
     if (strlen(address) < 1 || strlen(address) > MODEL_ADDRESS_MAX)
         return rt_fail(err, RT_INVALID_ARGUMENT, "--%s must have 1 to %d bytes", what,
                        MODEL_ADDRESS_MAX);
+    for (const char *c = address; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return rt_fail(err, RT_INVALID_ARGUMENT,
+                           "--%s: only printable ASCII characters without blanks", what);
     return RT_OK;
 }
 

@@ -1,0 +1,152 @@
+/*
+ * The option table of redistinto-esi: defaults, ranges, the words after the options, environment,
+ * --print-config as a config file.
+ */
+#include "esi-client/options.h"
+#include "tests/support/check.h"
+#include "tests/support/command_line.h"
+
+TestSuite(options, .fini = test_alloc_expect_none);
+
+static struct esi_options esi;
+static struct rt_options *options;
+static enum rt_option_action action;
+static struct rt_error err;
+static struct test_words words;
+
+static enum rt_code parse_with(const char *line, char *const *environment)
+{
+    options = rt_option_free(options);
+    test_words_init(&words, line);
+    memset(&esi, 0, sizeof(esi));
+    return esi_options_parse(words.argc, words.argv, environment, &esi, &action, &options, &err);
+}
+
+static void parse_ok(const char *line)
+{
+    cr_assert_eq(parse_with(line, NULL), RT_OK, "%s: %s", line, err.message);
+    cr_assert_eq(action, RT_OPTION_RUN);
+}
+
+static void parse_fails(const char *line, const char *what)
+{
+    cr_assert_eq(parse_with(line, NULL), RT_INVALID_ARGUMENT, "%s", line);
+    cr_assert_not_null(strstr(err.message, what), "%s: %s", line, err.message);
+    cr_assert_null(options);
+}
+
+static void finish(void)
+{
+    options = rt_option_free(options);
+}
+
+Test(options, defaults)
+{
+    parse_ok("run a.esi");
+    cr_assert_str_eq(esi.coordinator, "127.0.0.1:7400");
+    cr_assert_eq(esi.format, ESI_FORMAT_TEXT);
+    cr_assert_not(esi.check);
+    cr_assert_eq(esi.statement_timeout_ms, 30000);
+    cr_assert_eq(esi.log_level, RT_LOG_WARNING);
+    cr_assert_eq(esi.n_scripts, 1);
+    cr_assert_str_eq(esi.scripts[0], "a.esi");
+    finish();
+}
+
+Test(options, every_value)
+{
+    parse_ok("--coordinator c:1 -o json --check --timeout 5s --log-level debug run a b -");
+    cr_assert_str_eq(esi.coordinator, "c:1");
+    cr_assert_eq(esi.format, ESI_FORMAT_JSON);
+    cr_assert(esi.check);
+    cr_assert_eq(esi.statement_timeout_ms, 5000);
+    cr_assert_eq(esi.log_level, RT_LOG_DEBUG);
+    cr_assert_eq(esi.n_scripts, 3);
+    cr_assert_str_eq(esi.scripts[2], "-");
+    finish();
+}
+
+Test(options, ranges)
+{
+    parse_ok("--timeout 1ms run a");
+    parse_fails("--timeout 0 run a", "timeout");
+    parse_ok("--timeout 1h run a");
+    cr_assert_eq(esi.statement_timeout_ms, 3600000);
+    parse_fails("--timeout 3600001ms run a", "timeout");
+    finish();
+}
+
+Test(options, options_may_come_after_the_words)
+{
+    parse_ok("run a.esi --output json b.esi");
+    cr_assert_eq(esi.format, ESI_FORMAT_JSON);
+    cr_assert_eq(esi.n_scripts, 2);
+    cr_assert_str_eq(esi.scripts[1], "b.esi");
+    parse_ok("run -- --check");
+    cr_assert_not(esi.check);
+    cr_assert_str_eq(esi.scripts[0], "--check");
+    finish();
+}
+
+Test(options, wrong_words_are_refused)
+{
+    parse_fails("", "run SCRIPT");
+    parse_fails("walk a.esi", "'walk'");
+    parse_fails("run", "at least one script");
+    parse_fails("--output xml run a", "json");
+    parse_fails("--unheard-of run a", "unheard-of");
+    parse_fails("--log-level loud run a", "warning");
+}
+
+Test(options, the_environment_loses_to_the_command_line)
+{
+    char *const environment[] = {(char *)"REDISTINTO_COORDINATOR=there:1",
+                                 (char *)"REDISTINTO_OUTPUT=json", NULL};
+
+    cr_assert_eq(parse_with("run a", environment), RT_OK, "%s", err.message);
+    cr_assert_str_eq(esi.coordinator, "there:1");
+    cr_assert_eq(esi.format, ESI_FORMAT_JSON);
+    cr_assert_eq(parse_with("-o text run a", environment), RT_OK, "%s", err.message);
+    cr_assert_eq(esi.format, ESI_FORMAT_TEXT);
+    cr_assert_eq(rt_option_origin(options, "coordinator"), RT_OPTION_FROM_ENV);
+    finish();
+}
+
+Test(options, the_printed_configuration_is_a_config_file)
+{
+    struct test_output output;
+    enum rt_code code;
+    char *printed;
+    const char *path;
+    char line[128];
+
+    test_output_begin(&output);
+    code = parse_with("--coordinator c:1 -o json --timeout 1500ms --print-config", NULL);
+    printed = test_output_end(&output);
+    cr_assert_eq(code, RT_OK, "%s", err.message);
+    cr_assert_eq(action, RT_OPTION_EXIT_OK);
+    path = test_file(printed);
+    (void)snprintf(line, sizeof(line), "--config %s run a", path);
+    parse_ok(line);
+    cr_assert_str_eq(esi.coordinator, "c:1");
+    cr_assert_eq(esi.format, ESI_FORMAT_JSON);
+    cr_assert_eq(esi.statement_timeout_ms, 1500);
+    (void)unlink(path);
+    free(printed);
+    finish();
+}
+
+Test(options, help_is_printed_without_a_script)
+{
+    struct test_output output;
+    enum rt_code code;
+    char *help;
+
+    test_output_begin(&output);
+    code = parse_with("--help", NULL);
+    help = test_output_end(&output);
+    cr_assert_eq(code, RT_OK);
+    cr_assert_eq(action, RT_OPTION_EXIT_OK);
+    cr_assert_not_null(strstr(help, "run SCRIPT..."));
+    free(help);
+}
