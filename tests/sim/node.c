@@ -78,6 +78,9 @@ void sim_node_happen(struct sim_node *node, sim_event_fn run, sim_event_fn drop,
 void sim_node_later(struct sim_node *node, uint64_t at_us, sim_event_fn run, sim_event_fn drop,
                     void *ctx)
 {
+    /* What is overdue happens now. */
+    if (at_us < node->world->now_us)
+        at_us = node->world->now_us;
     sim_queue_push(&node->world->queue, at_us, on_work, drop_work, work_new(node, run, drop, ctx));
 }
 

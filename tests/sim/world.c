@@ -108,6 +108,7 @@ static void advance(struct sim_world *world, uint64_t until_us,
     while (!world->is_failed && world->queue.n_events > 0 &&
            world->queue.heap[0].at_us <= until_us && !(is_enough && is_enough(world)) &&
            sim_queue_pop(&world->queue, &event)) {
+        rt_assert(event.at_us >= world->now_us);
         world->now_us = event.at_us;
         world->stats.n_events++;
         event.run(event.ctx);
