@@ -70,6 +70,16 @@ static void drop_idle(struct host_peers *peers, uint64_t now_us)
     }
 }
 
+static struct peer *add(struct host_peers *peers, const char *address)
+{
+    struct peer *peer = rt_xalloc(sizeof(*peer));
+
+    peer->address = rt_xstrdup(address);
+    peer->channel = rpc_channel_new(peers->runtime, address, NULL);
+    HASH_ADD_KEYPTR(hh, peers->by_address, peer->address, strlen(peer->address), peer);
+    return peer;
+}
+
 struct rpc_channel *host_peers_acquire(struct host_peers *peers, const char *address)
 {
     struct peer *peer;
@@ -78,10 +88,7 @@ struct rpc_channel *host_peers_acquire(struct host_peers *peers, const char *add
     HASH_FIND_STR(peers->by_address, address, peer);
     if (!peer) {
         drop_idle(peers, rt_env_now_us(peers->env));
-        peer = rt_xalloc(sizeof(*peer));
-        peer->address = rt_xstrdup(address);
-        peer->channel = rpc_channel_new(peers->runtime, address, NULL);
-        HASH_ADD_KEYPTR(hh, peers->by_address, peer->address, strlen(peer->address), peer);
+        peer = add(peers, address);
     }
     peer->n_users++;
     (void)pthread_mutex_unlock(&peers->lock);
