@@ -149,19 +149,6 @@ static void on_lane_due(struct rpc_wakeup *wakeup, void *ctx)
                   host_lane_expire(host, rt_env_now_us(rpc_runtime_env(host->options.runtime))));
 }
 
-static void return_refused(struct rpc_job *job)
-{
-    struct host *host = RT_CONTAINER_OF(job, struct host, refused_job);
-    struct rt_list refused = RT_LIST_INIT(refused);
-    struct rt_list *node;
-
-    (void)pthread_mutex_lock(&host->outbound_lock);
-    rt_list_splice_back(&refused, &host->refused);
-    (void)pthread_mutex_unlock(&host->outbound_lock);
-    while ((node = rt_list_pop_front(&refused)))
-        host_call_done(host, RT_LIST_ENTRY(node, struct model_call, link));
-}
-
 struct host *host_new(const struct host_options *options)
 {
     struct host *host = rt_xalloc(sizeof(*host));
@@ -174,7 +161,6 @@ struct host *host_new(const struct host_options *options)
     rt_list_init(&host->refused);
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_mutex_init(&host->outbound_lock, NULL);
-    host->refused_job.fn = return_refused;
     host->peers = host_peers_new(options->runtime, rpc_runtime_env(options->runtime));
     rpc_wakeup_init(&host->wakeup, options->runtime, on_due, host);
     rpc_wakeup_init(&host->lane_wakeup, options->runtime, on_lane_due, host);

@@ -44,6 +44,19 @@ void host_outbound_take(struct model_call *call, const ProtobufCMessage *message
     call->response.code = copy_error.code;
 }
 
+static void return_refused(struct rpc_job *job)
+{
+    struct host *host = RT_CONTAINER_OF(job, struct host, refused_job);
+    struct rt_list refused = RT_LIST_INIT(refused);
+    struct rt_list *node;
+
+    (void)pthread_mutex_lock(&host->outbound_lock);
+    rt_list_splice_back(&refused, &host->refused);
+    (void)pthread_mutex_unlock(&host->outbound_lock);
+    while ((node = rt_list_pop_front(&refused)))
+        host_call_done(host, RT_LIST_ENTRY(node, struct model_call, link));
+}
+
 /* Completes the call on the loop thread with a failure: it was never sent. */
 static void refuse(struct host *host, struct model_call *call, const struct rt_error *err)
 {
@@ -51,7 +64,7 @@ static void refuse(struct host *host, struct model_call *call, const struct rt_e
     (void)pthread_mutex_lock(&host->outbound_lock);
     rt_list_push_back(&host->refused, &call->link);
     (void)pthread_mutex_unlock(&host->outbound_lock);
-    rpc_runtime_post(host->options.runtime, &host->refused_job, host->refused_job.fn);
+    rpc_runtime_post(host->options.runtime, &host->refused_job, return_refused);
 }
 
 static void on_response(struct rpc_client_call *rpc, const ProtobufCMessage *response,
