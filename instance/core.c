@@ -106,7 +106,8 @@ static void status(struct inst_core *core, struct model_call *call)
     memcpy(answer->name, core->config.name, sizeof(answer->name));
     answer->cluster_id = core->meta.cluster_id;
     answer->serving = core->membership.state == INST_MEMBERSHIP_SERVING && !fenced;
-    answer->fence_in_ms = fenced ? 0 : (core->membership.fence_at_us - now_us) / 1000;
+    /* Rounded up: 0 says that the lease has run out. */
+    answer->fence_in_ms = fenced ? 0 : (core->membership.fence_at_us - now_us + 999) / 1000;
     answer->n_keys = core->rows.n[INST_ROW_ACTIVE];
     answer->n_quarantined = core->rows.n[INST_ROW_QUARANTINED];
     answer->entries_free = core->entries.n_free;

@@ -607,3 +607,23 @@ Test(registry, status_and_foreign_calls)
     driver_expect(driver, model_call_new(MODEL_CALL_EXECUTE), MODEL_REASON_INVALID_FIELD);
     driver_free(driver);
 }
+
+/* 0 is said only once the lease has run out. */
+Test(registry, status_of_the_last_microsecond_of_a_lease)
+{
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_serve(driver);
+    test_env_advance_us(&driver->env, DRIVER_FENCE_US - 1);
+    call = driver_submit(driver, model_call_new(MODEL_CALL_INSTANCE_STATUS));
+    cr_assert(call->response.instance_status.serving);
+    cr_assert_eq(call->response.instance_status.fence_in_ms, 1);
+    driver_finish_ok(driver, call);
+    test_env_advance_us(&driver->env, 1);
+    call = driver_submit(driver, model_call_new(MODEL_CALL_INSTANCE_STATUS));
+    cr_assert_not(call->response.instance_status.serving);
+    cr_assert_eq(call->response.instance_status.fence_in_ms, 0);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
