@@ -11,7 +11,6 @@
 #include "coordinator/registry.h"
 #include "coordinator/session_calls.h"
 #include "runtime/base/alloc.h"
-#include "runtime/base/log.h"
 
 struct coord_core *coord_core_new(const struct coord_config *config, const struct rt_env *env)
 {
@@ -224,7 +223,8 @@ static void settle_keys(struct coord_core *core)
         if (owner)
             owner->n_keys++;
         else if (key->owner != 0)
-            rt_log(RT_LOG_ERROR, "event=key_without_owner ordinal=%u", (unsigned)key->owner);
+            model_effects_tell(&core->effects, RT_LOG_ERROR, "event=key_without_owner ordinal=%u",
+                               (unsigned)key->owner);
         if (!key->exists)
             continue;
         if (key->release_pending && !coord_key_holder(key))
@@ -247,15 +247,16 @@ static void on_term_durable(struct coord_core *core, struct coord_task *task)
         settle_keys(core);
         coord_registry_start(core);
         coord_session_start(core);
-        rt_log(RT_LOG_INFO, "event=serving term=%llu", (unsigned long long)core->meta.term);
+        model_effects_tell(&core->effects, RT_LOG_INFO, "event=term_begun term=%llu",
+                           (unsigned long long)core->meta.term);
         break;
     case STORE_FULL:
-        rt_log(RT_LOG_ERROR, "event=disk_full during=start");
+        model_effects_tell(&core->effects, RT_LOG_ERROR, "event=disk_full during=start");
         coord_task_pause(core, task, begin_term);
         return;
     case STORE_COMPARE_FAILED:
     case STORE_UNKNOWN:
-        rt_log(RT_LOG_ERROR, "event=start_failed");
+        model_effects_tell(&core->effects, RT_LOG_ERROR, "event=start_failed");
         break;
     }
     coord_tasks_wake(core, &core->early);
@@ -391,8 +392,8 @@ static void notice_stop(struct coord_core *core)
 
     if (core->term_is_durable && now_us > core->last_step_us + pulse_us(core) * 4 / 3) {
         core->grace_until_us = now_us + (members_us > sessions_us ? members_us : sessions_us);
-        rt_log(RT_LOG_WARNING, "event=core_was_stopped for_ms=%llu",
-               (unsigned long long)(now_us - core->last_step_us) / 1000);
+        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=core_was_stopped for_ms=%llu",
+                           (unsigned long long)(now_us - core->last_step_us) / 1000);
     }
     core->last_step_us = now_us;
 }

@@ -4,7 +4,6 @@
  * changed, and then the walk comes back to it. Runs under the core's lock.
  */
 #include "coordinator/registry.h"
-#include "runtime/base/log.h"
 
 enum {
     WALK_SLOTS_MAX = 65536 /* of the key table, in one part */
@@ -106,8 +105,9 @@ static void judge_held(struct coord_core *core, struct coord_member *member,
             key->reconcile_mark = member->reconcile.round;
             add_row(core, answer, key, false);
         } else if (held->epoch > key->epoch && key->epoch != 0) {
-            rt_log(RT_LOG_ERROR, "event=held_row_newer alarm=yes name=%s held=%llu table=%llu",
-                   member->name, (unsigned long long)held->epoch, (unsigned long long)key->epoch);
+            model_effects_tell(&core->effects, RT_LOG_ERROR,
+                               "event=held_row_newer name=%s held=%llu table=%llu", member->name,
+                               (unsigned long long)held->epoch, (unsigned long long)key->epoch);
         }
     }
 }
@@ -172,7 +172,8 @@ static void on_part_committed(struct coord_core *core, struct coord_task *task)
     if (task->outcome == STORE_COMMITTED) {
         if (task->member_row) {
             member->row = *task->member_row;
-            rt_log(RT_LOG_INFO, "event=member_alive name=%s", member->name);
+            model_effects_tell(&core->effects, RT_LOG_INFO, "event=member_alive name=%s",
+                               member->name);
         }
         coord_task_reply(core, task);
     } else {

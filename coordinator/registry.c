@@ -5,8 +5,6 @@
  */
 #include "coordinator/registry.h"
 
-#include "runtime/base/log.h"
-
 static uint64_t dead_at(const struct coord_core *core, const struct coord_member *member)
 {
     return model_lease_dead_at(&core->config.member_lease, member->last_grant_us);
@@ -83,9 +81,9 @@ static void on_ended(struct coord_core *core, struct coord_task *task)
     if (task->outcome == STORE_COMMITTED) {
         member->row = *task->member_row;
         member->ending = false;
-        rt_log(RT_LOG_INFO, "event=member_%s name=%s incarnation=%llu",
-               model_member_state_name(member->row.state), member->name,
-               (unsigned long long)member->row.incarnation);
+        model_effects_tell(&core->effects, RT_LOG_INFO, "event=member_%s name=%s incarnation=%llu",
+                           model_member_state_name(member->row.state), member->name,
+                           (unsigned long long)member->row.incarnation);
     } else if (task->outcome == STORE_FULL) {
         member->ending = false;
     }
@@ -263,8 +261,9 @@ static void begin_incarnation(struct coord_core *core, struct coord_task *task)
     member->entries_free = member->row.entries_total;
     member->reconcile.next_part = 0;
     member->reconcile.listed = false;
-    rt_log(RT_LOG_INFO, "event=registered name=%s incarnation=%llu address=%s", member->name,
-           (unsigned long long)member->row.incarnation, member->row.address);
+    model_effects_tell(&core->effects, RT_LOG_INFO,
+                       "event=registered name=%s incarnation=%llu address=%s", member->name,
+                       (unsigned long long)member->row.incarnation, member->row.address);
 }
 
 static void on_registered(struct coord_core *core, struct coord_task *task)
@@ -363,7 +362,8 @@ static void register_live(struct coord_core *core, struct coord_task *task,
                     "its earlier process may still run elsewhere");
     } else if (member->takeover_us != 0 && coord_now_us(core) < thaws_us) {
         if (!member->is_frozen)
-            rt_log(RT_LOG_ERROR, "event=name_frozen alarm=yes name=%s", member->name);
+            model_effects_tell(&core->effects, RT_LOG_ERROR, "event=name_frozen name=%s",
+                               member->name);
         member->is_frozen = true;
         refuse_name(core, task, member, MODEL_REASON_NAME_FROZEN, thaws_us,
                     "two takeovers within one lease");

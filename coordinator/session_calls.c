@@ -6,7 +6,6 @@
 #include "coordinator/session_calls.h"
 
 #include "coordinator/locks.h"
-#include "runtime/base/log.h"
 
 static uint64_t may_end_at(const struct coord_core *core, const struct coord_session *session)
 {
@@ -220,7 +219,8 @@ static void on_session_timer(struct coord_core *core, struct coord_timer *timer)
     }
     if (core->mode == COORD_MODE_READ_ONLY)
         return;
-    rt_log(RT_LOG_INFO, "event=session_expired name=%s", session->row.name);
+    model_effects_tell(&core->effects, RT_LOG_INFO, "event=session_expired name=%s",
+                       session->row.name);
     task = coord_task_new(core, NULL, (struct rt_bytes){0}, end_session);
     coord_task_set_session(task, session);
     end_session(core, task);
@@ -261,7 +261,7 @@ void coord_session_start(struct coord_core *core)
             grant(core, session);
             continue;
         }
-        rt_log(RT_LOG_WARNING, "event=orphaned_locks_released");
+        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=orphaned_locks_released");
         clean_up(core, session);
         coord_sessions_tidy(&core->sessions, session);
     }

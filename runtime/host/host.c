@@ -47,10 +47,19 @@ static void collect(struct host *host, struct model_effects *ret_effects, uint64
     *ret_wakeup_us = host->options.ops->next_wakeup_us(host->options.core);
 }
 
+static void write_events(const struct model_effects *effects)
+{
+    for (size_t i = 0; i < effects->n_events; i++)
+        rt_log(effects->events[i].level, "%s", effects->events[i].text);
+    if (effects->n_events_dropped > 0)
+        rt_log(RT_LOG_WARNING, "event=events_dropped n=%zu", effects->n_events_dropped);
+}
+
 static void carry_out(struct host *host, struct model_effects *effects, uint64_t wakeup_us)
 {
     struct rt_list *node;
 
+    write_events(effects);
     while ((node = rt_list_pop_front(&effects->replies))) {
         struct host_inbound *inbound =
             host_inbound_of(RT_LIST_ENTRY(node, struct model_call, link));

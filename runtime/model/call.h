@@ -13,7 +13,7 @@
  * Effects leave a core as data. A step (submit, call_done, txn_done, cancel, tick) collects them
  * under the core's lock; whoever stepped takes them (model_effects_take), releases the lock and
  * carries them out. Transactions must reach the store in the order in which they were taken: take
- * and submit them under one lock.
+ * and submit them under one lock. Events are lines for the log: a core writes none itself.
  */
 #ifndef MODEL_CALL_H
 #define MODEL_CALL_H
@@ -21,6 +21,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/env.h"
 #include "runtime/base/list.h"
+#include "runtime/base/log.h"
 #include "runtime/base/store.h"
 #include "runtime/model/message.h"
 
@@ -54,14 +55,32 @@ static inline uint64_t model_call_remaining_us(const struct model_call *call, ui
     return call->deadline_us > now_us ? call->deadline_us - now_us : 0;
 }
 
+enum {
+    MODEL_EVENTS_MAX = 8,       /* of one step; what comes after them is counted */
+    MODEL_EVENT_TEXT_MAX = 447, /* bytes: a name, an address, a few numbers */
+};
+
+struct model_event {
+    enum rt_log_level level;
+    char text[MODEL_EVENT_TEXT_MAX + 1]; /* "event=… key=value …" */
+};
+
 struct model_effects {
-    struct rt_list replies; /* model_call.link: answered inbound calls */
-    struct rt_list calls;   /* model_call.link: outbound calls to carry out */
-    struct rt_list txns;    /* store_txn.link: to submit, in order */
+    struct rt_list replies;                      /* model_call.link: answered inbound calls */
+    struct rt_list calls;                        /* model_call.link: outbound calls to carry out */
+    struct rt_list txns;                         /* store_txn.link: to submit, in order */
+    struct model_event events[MODEL_EVENTS_MAX]; /* for the log, oldest first */
+    size_t n_events;
+    size_t n_events_dropped;
 };
 
 void model_effects_init(struct model_effects *effects);
 bool model_effects_is_empty(const struct model_effects *effects);
+
+/* Adds an event: a line as rt_log() wants it, cut when it is too long. Dropped and counted when
+ * this step has MODEL_EVENTS_MAX already. Never a value of a key. */
+void model_effects_tell(struct model_effects *effects, enum rt_log_level level, const char *format,
+                        ...) RT_PRINTF(3, 4);
 
 /* Moves everything to `ret_taken` (initialised by this function). */
 void model_effects_take(struct model_effects *effects, struct model_effects *ret_taken);

@@ -350,6 +350,12 @@ void driver_deinit(struct driver *driver)
     free(driver->rows);
 }
 
+static void keep_events(struct driver *driver, const struct model_effects *taken)
+{
+    for (size_t i = 0; i < taken->n_events; i++)
+        driver->events[driver->n_events++ % DRIVER_EVENTS_MAX] = taken->events[i];
+}
+
 /* One round; false when there was nothing to do. */
 static bool step(struct driver *driver)
 {
@@ -358,6 +364,7 @@ static bool step(struct driver *driver)
     bool busy = false;
 
     model_effects_take(coord_core_effects(driver->core), &taken);
+    keep_events(driver, &taken);
     while ((node = rt_list_pop_front(&taken.replies))) {
         struct model_call *call = RT_LIST_ENTRY(node, struct model_call, link);
 
@@ -393,6 +400,21 @@ void driver_settle(struct driver *driver)
 {
     while (step(driver) || !model_effects_is_empty(coord_core_effects(driver->core)))
         continue;
+}
+
+size_t driver_n_events(struct driver *driver, enum rt_log_level level, const char *word)
+{
+    size_t n = 0;
+    char begin[64];
+
+    (void)snprintf(begin, sizeof(begin), "event=%s ", word);
+    driver_settle(driver);
+    for (size_t i = 0; i < driver->n_events && i < DRIVER_EVENTS_MAX; i++) {
+        if (driver->events[i].level == level &&
+            strncmp(driver->events[i].text, begin, strlen(begin)) == 0)
+            n++;
+    }
+    return n;
 }
 
 /* Calls to silent instances end at their deadline, as a transport ends them. */

@@ -35,6 +35,7 @@ struct driver_key {
 enum {
     DRIVER_KEYS_MAX = 64,
     DRIVER_OUTCOMES_MAX = 8,
+    DRIVER_EVENTS_MAX = 32,
 };
 
 struct driver {
@@ -54,6 +55,8 @@ struct driver {
     size_t n_keys;
     uint64_t n_sent[MODEL_N_CALL_KINDS]; /* outbound calls so far */
     uint64_t n_txns;
+    struct model_event events[DRIVER_EVENTS_MAX]; /* the last ones, as a ring */
+    size_t n_events;
     struct model_request_id next_id;
 };
 
@@ -72,6 +75,9 @@ void driver_restart(struct driver *driver, bool apply_in_flight);
 
 /* Takes and carries out effects until there are none. */
 void driver_settle(struct driver *driver);
+
+/* How many of the last events are of this level and begin with "event=<word> "; settles. */
+size_t driver_n_events(struct driver *driver, enum rt_log_level level, const char *word);
 
 /* Lets time pass in steps in which the core is ticked, as a server does. */
 void driver_sleep_ms(struct driver *driver, uint64_t ms);

@@ -121,6 +121,9 @@ Test(core_membership, rule10_two_takeovers_within_one_lease_freeze_the_name)
     driver_expect(driver_reason(call), MODEL_REASON_NAME_FROZEN);
     cr_assert_eq(call->response.error.expires_in_ms, 3001);
     (void)driver_free_call(call);
+    (void)driver_free_call(driver_register(&d, "A", "A", 3));
+    cr_assert_eq(driver_n_events(&d, RT_LOG_ERROR, "name_frozen"), 1);
+    cr_assert_eq(driver_n_events(&d, RT_LOG_INFO, "registered"), 2);
     sleep_ms(3000);
     (void)driver_join(&d, "A", 3);
     driver_deinit(&d);
