@@ -42,6 +42,8 @@ from redistinto.v1 import admin_pb2, admin_pb2_grpc  # noqa: E402
 from redistinto.v1 import common_pb2  # noqa: E402
 from redistinto.v1 import coordinator_pb2 as pb  # noqa: E402
 from redistinto.v1 import coordinator_pb2_grpc  # noqa: E402
+from redistinto.v1 import instance_pb2, instance_pb2_grpc  # noqa: E402
+from redistinto.v1 import ownership_pb2, ownership_pb2_grpc  # noqa: E402
 
 DONE = pb.STATEMENT_OUTCOME_DONE
 WAITING = pb.STATEMENT_OUTCOME_WAITING
@@ -74,6 +76,7 @@ class Session:
     """One session; statements run one at a time over one Execute stream."""
 
     def __init__(self, address, name="test"):
+        self.channel_address = address
         self.channel = grpc.insecure_channel(address)
         self.stub = coordinator_pb2_grpc.CoordinatorServiceStub(self.channel)
         self.client_id, self.seq = os.urandom(16), 0

@@ -54,9 +54,15 @@ def _stat_fields(pid):
 
 
 def is_running(pid):
-    """Whether the process executes: a zombie does not."""
+    """Whether any thread of the process executes. A killed process is a zombie by its first thread
+    while others still end, and until then it holds its files and locks."""
     fields = _stat_fields(pid)
-    return fields is not None and fields[0] not in "ZX"
+    if fields is None:
+        return False
+    try:
+        return fields[0] not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
+    except FileNotFoundError:
+        return False
 
 
 def descendants():
@@ -123,7 +129,7 @@ class Service:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [*self.arguments, "--ready-fd", str(write_end)], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, pass_fds=[write_end])
+                stdout=log, stderr=log, pass_fds=[write_end], start_new_session=True)
         os.close(write_end)
         self.ready = open(read_end, encoding="ascii")
         self.address = None

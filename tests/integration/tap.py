@@ -33,6 +33,12 @@ class TapResult(unittest.TestResult):
         super().addFailure(test, err)
         self._say_failed(test, self.failures[-1][1])
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            failed = issubclass(err[0], subtest.failureException)
+            self._say_failed(subtest, (self.failures if failed else self.errors)[-1][1])
+
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
         self._say("ok", test, f" # SKIP {reason}")

@@ -53,11 +53,11 @@ class Dev(unittest.TestCase):
             dev = subprocess.Popen([binary("redistinto"), "dev", "--base-port", "0",
                                     "--data-dir", str(log.parent)], stdout=subprocess.DEVNULL)
             wait_until(log.exists, "the first instance is started")
-            children = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and
-                        str(log.parent).encode() in _command_line(pid)]
             dev.kill()
             dev.wait()
-            self.assert_gone([pid for pid in children if pid != dev.pid])
+            wait_until(lambda: not any(str(log.parent).encode() in _command_line(pid)
+                                       for pid in os.listdir("/proc") if pid.isdigit()),
+                       "no process of the cluster is left")
 
     def test_ready_file_and_summary(self):
         with Cluster(instances=2) as cluster:

@@ -1,0 +1,123 @@
+"""The course's scripts, which are not part of this project: COURSE_SCRIPTS names their folder."""
+import os
+import pathlib
+import unittest
+
+import tap
+from cluster import run
+
+try:
+    from fleet import Script
+    from fleet_case import FleetCase
+    MISSING = None
+except unittest.SkipTest as skip:
+    MISSING, FleetCase = str(skip), unittest.TestCase
+except ImportError as missing:
+    MISSING, FleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
+
+FOLDER = os.environ.get("COURSE_SCRIPTS", "")
+if MISSING is None and not FOLDER:
+    MISSING = "the meson option course_scripts is empty"
+
+# Line and reason of those that abort; under both profiles unless a class says otherwise.
+ABORTS = {"ESI_ClaveInexistente": (3, "KEY_NOT_IDENTIFIED"),
+          "ESI_ClaveNoTomada": (6, "KEY_NOT_LOCKED"),
+          "ESI_ClaveLarga": (7, "KEY_TOO_LONG")}
+# Take the same keys in opposite orders: not at the same time without a planner.
+DEADLOCK = ("ESI_MilanesaCompleta", "ESI_MenuCompleto")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Classic(FleetCase):
+    """Outcomes under the classic profile."""
+
+    OPTIONS = ["--profile", "classic"]
+    EXPECTED = ABORTS
+
+    def setUp(self):
+        self.cluster = self.fleet(instances="ab")
+        self.paths = {path.name: path for path in sorted(pathlib.Path(FOLDER).glob("ESI_*"))}
+        self.assertGreaterEqual(len(self.paths), 15)
+
+    def run_scripts(self, *names):
+        return Script(self.cluster.coordinator, [self.paths[name] for name in names]).wait()
+
+    def assert_outcome(self, name, results):
+        """Every line succeeded, or all before the one that aborts."""
+        results = [r for r in results if r["outcome"] != "waiting"]
+        lines = self.statements(name)
+        if name not in self.EXPECTED:
+            self.assertEqual([(r["line"], r["outcome"]) for r in results],
+                             [(line, "ok") for line in lines], name)
+            return
+        line, reason = self.EXPECTED[name]
+        self.assertEqual([r["line"] for r in results], [n for n in lines if n <= line], name)
+        self.assertEqual({r["outcome"] for r in results[:-1]}, {"ok"}, name)
+        self.assertEqual((results[-1]["outcome"], results[-1]["reason"]), ("failed", reason), name)
+
+    def statements(self, name):
+        text = self.paths[name].read_bytes().splitlines()
+        return [i + 1 for i, line in enumerate(text) if line.strip() and line[:1] != b"#"]
+
+    def last_sets(self, name):
+        """Value of each key after the script, alone on an empty cluster."""
+        values = {}
+        end = self.EXPECTED.get(name, (1 << 30,))[0]
+        for number, line in enumerate(self.paths[name].read_bytes().splitlines(), 1):
+            words = line.split(b" ", 2)
+            if number < end and words[0] == b"SET":
+                values[words[1]] = words[2]
+        return values
+
+    def test_every_script_parses(self):
+        result = run("redistinto-esi", "run", "--check", *self.paths.values())
+        self.assertEqual((result.code, result.out, result.err), (0, b"", b""))
+
+    def test_one_after_the_other(self):
+        for name in self.paths:
+            with self.subTest(script=name):
+                script = self.run_scripts(name)
+                self.assertEqual(script.code, 1 if name in self.EXPECTED else 0)
+                self.assert_outcome(name, script.results)
+                for key, value in self.last_sets(name).items():
+                    self.assertEqual(self.cluster.status(key).value, value)
+        for key in {key for name in self.paths for key in self.last_sets(name)}:
+            self.assert_free(self.cluster, key)
+
+    def test_c45_keys_before_the_long_one_were_set(self):
+        script = self.run_scripts("ESI_ClaveLarga")
+        self.assert_outcome("ESI_ClaveLarga", script.results)
+        self.assertEqual([self.cluster.status(k).value for k in
+                          (b"consola:ps4", b"consola:xboxone", b"consola:nintendoswitch")],
+                         [b"Fifa", b"Forza", b"Pokemon"])
+        self.assertEqual(self.cluster.status(b"consola:ps4").stored, False)
+
+    def assert_concurrently(self, left_out):
+        names = [name for name in self.paths if name != left_out]
+        script = self.run_scripts(*names)
+        self.assertEqual(script.code, 1)
+        for name in names:
+            self.assert_outcome(name, [r for r in script.results
+                                       if pathlib.Path(r["script"]).name == name])
+        keys = self.cluster.cli("keys", "-o", "json").json()["keys"]
+        for key in keys:
+            self.assert_free(self.cluster, key["key"].encode())
+        placed = {name: sum(key["owner"] == name for key in keys) for name in "ab"}
+        self.assertLessEqual(abs(placed["a"] - placed["b"]), 1)  # Equitable Load, no evictions
+
+    def test_all_but_one_at_once(self):
+        self.assert_concurrently(DEADLOCK[0])
+
+    def test_all_but_the_other_at_once(self):
+        self.assert_concurrently(DEADLOCK[1])
+
+
+class Default(Classic):
+    """Keys may be longer."""
+
+    OPTIONS = []
+    EXPECTED = {name: end for name, end in ABORTS.items() if name != "ESI_ClaveLarga"}
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,264 @@
+"""Sizes at their limit and one past it, and bytes that are no requests, over real connections."""
+import os
+import pathlib
+import socket
+import time
+import unittest
+
+import tap
+from cluster import wait_until
+
+try:
+    import grpc
+
+    import api
+    from api import DONE
+    from fleet import APPLIED_NO, Fleet, common, instance_pb, pb
+    from fleet_case import FleetCase
+    MISSING = None
+except unittest.SkipTest as skip:
+    MISSING, FleetCase = str(skip), unittest.TestCase
+except ImportError as missing:
+    MISSING, FleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
+
+MIB = 1024 * 1024
+SERVICES = {"coordinator": ("CoordinatorService", "OpenSession"), "a": ("InstanceService", "Set")}
+
+
+def identity(data):
+    return data
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Limits(FleetCase):
+    """One fleet whose instance holds 2 MiB."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Fleet(instances="a",
+                            instance_options=["--entries", "2048", "--entry-size", "1KiB"])
+        try:
+            cls.cluster.start()
+            cls.owner_ = cls.cluster.owner("a")
+            cls.cluster_id = cls.owner_.status().cluster_id
+        except BaseException:
+            cls.cluster.close()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.owner_.close()
+        cls.cluster.close()
+
+    def setUp(self):
+        self.client = self.cluster.session("limits")
+        self.addCleanup(self.client.close)
+
+    def addresses(self):
+        return {"coordinator": self.cluster.coordinator, "a": self.cluster.addresses["a"]}
+
+    def channel(self, name):
+        channel = grpc.insecure_channel(self.addresses()[name],
+                                        [("grpc.use_local_subchannel_pool", 1)])
+        self.addCleanup(channel.close)
+        return channel
+
+    def assert_serves(self):
+        self.assertEqual(self.client.put(b"serves", b"yes").outcome, DONE)
+        self.assertEqual(self.client.read(b"serves").key.value, b"yes")
+
+    def header(self, key, **fields):
+        status = self.cluster.status(key)
+        self.client.seq += 1
+        return instance_pb.OperationHeader(
+            cluster_id=self.cluster_id, key=key, epoch=status.epoch, owner="a",
+            incarnation=self.cluster.incarnations()["a"],
+            request_id=common.RequestId(client_id=self.client.client_id, seq=self.client.seq),
+            **fields)
+
+    def assert_refused(self, code, reason, call, *arguments, **keywords):
+        with self.assertRaises(grpc.RpcError) as caught:
+            call(*arguments, timeout=10, **keywords)
+        self.assertEqual(caught.exception.code(), code)
+        routing, _ = api.routing_error(caught.exception)
+        self.assertEqual((routing.reason, routing.applied), (reason, APPLIED_NO))
+
+    # ---- sizes ----
+
+    def test_key_of_255_and_256_bytes(self):
+        token = self.client.get(b"k" * 255).lock_token
+        written = self.client.set(b"k" * 255, b"v", token)
+        self.client.store(b"k" * 255, token, written.key.version)
+        self.assertEqual(self.client.read(b"k" * 255).key.value, b"v")
+        put = pb.PutStatement(key=b"k" * 256, value=b"v")
+        for statement in ({"get": pb.GetStatement(key=b"k" * 256)},
+                          {"put": put}, {"read": pb.ReadStatement(key=b"k" * 256)},
+                          {"delete": pb.DeleteStatement(key=b"k" * 256)}):
+            error = self.assert_fails("KEY_TOO_LONG", self.client.run, **statement)
+            self.assertEqual(error.code, grpc.StatusCode.INVALID_ARGUMENT.value[0])
+            self.assertEqual(error.routing.applied, APPLIED_NO)
+        header = self.header(b"k" * 255)
+        self.assertEqual(self.owner_.call("Read", header).result.value, b"v")
+        header.key += b"k"
+        self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, "KEY_TOO_LONG", self.owner_.stub.Set,
+                            instance_pb.InstanceServiceSetRequest(header=header, value=b"v"))
+        self.assert_serves()
+
+    def test_empty_key(self):
+        self.assert_fails("KEY_EMPTY", self.client.get, b"")
+        self.assert_fails("KEY_EMPTY", self.client.put, b"", b"v")
+
+    def test_value_of_1_mib_and_one_byte_more(self):
+        value = os.urandom(MIB)
+        self.client.put(b"v:max", value)
+        self.assertEqual(self.client.read(b"v:max").key.value, value)
+        error = self.assert_fails("VALUE_TOO_LARGE", self.client.put, b"v:max", value + b"x")
+        self.assertEqual((error.code, error.routing.applied),
+                         (grpc.StatusCode.INVALID_ARGUMENT.value[0], APPLIED_NO))
+        owner_max = self.header(b"v:max")
+        self.assertTrue(self.owner_.call("Put", owner_max, value=value).result.stored)
+        self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, "VALUE_TOO_LARGE",
+                            self.owner_.stub.Put, instance_pb.InstanceServicePutRequest(
+                                header=self.header(b"v:max"), value=value + b"x"))
+        self.assertEqual(self.cluster.status(b"v:max").value, value)
+        self.client.delete(b"v:max")
+        self.assert_serves()
+
+    def test_value_that_cannot_fit(self):
+        """D12: no side effect, and no placement of a new key."""
+        free = self.owner_.status().entries_free
+        self.client.put(b"n:1", b"x" * MIB)
+        error = self.assert_fails("NO_ENTRIES", self.client.put, b"n:2", b"x" * MIB)
+        self.assertEqual((error.code, error.routing.applied),
+                         (grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], APPLIED_NO))
+        self.assertEqual(self.cluster.status(b"n:2").owner, "")
+        token = self.client.get(b"n:3").lock_token
+        self.assert_fails("NO_ENTRIES", self.client.set, b"n:3", b"x" * MIB, token)
+        self.assertEqual(self.cluster.status(b"n:3").owner, "")
+        self.client.set(b"n:3", b"small", token)
+        self.client.delete(b"n:1")
+        self.client.set(b"n:3", b"x" * MIB, token)
+        self.client.store(b"n:3", token)
+        self.client.delete(b"n:3")
+        wait_until(lambda: self.owner_.status().entries_free == free, "all entries are free again")
+
+    def test_session_names(self):
+        stub = self.client.stub
+        for name, is_valid in (("n" * 63, True), ("n" * 64, False), ("", False), ("a b", False),
+                               ("ñ", False), ("A.b_c-9", True)):
+            request = pb.OpenSessionRequest(
+                name=name, request_id=common.RequestId(client_id=os.urandom(16), seq=1))
+            if is_valid:
+                opened = stub.OpenSession(request, timeout=10)
+                stub.CloseSession(pb.CloseSessionRequest(session_id=opened.session_id), timeout=10)
+            else:
+                self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD",
+                                    stub.OpenSession, request)
+
+    def test_message_of_more_than_4_mib(self):
+        for name, (service, method) in SERVICES.items():
+            call = self.channel(name).unary_unary(f"/redistinto.v1.{service}/{method}", identity,
+                                                  identity)
+            started = time.monotonic()
+            with self.assertRaises(grpc.RpcError) as caught:
+                call(bytes(4 * MIB + 1), timeout=20)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+            self.assertLess(time.monotonic() - started, 5)
+            with self.assertRaises(grpc.RpcError) as caught:
+                call(b"\x00" * 1024, timeout=20)  # the connection goes on
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        stream = self.client.stub.Execute(iter([pb.ExecuteRequest(
+            statement_id=1, session_id=self.client.id,
+            put=pb.PutStatement(key=b"big", value=bytes(4 * MIB)))]), timeout=20)
+        with self.assertRaises(grpc.RpcError) as caught:
+            list(stream)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        self.assert_serves()
+
+    # ---- what is no request ----
+
+    def test_unknown_methods_fail_fast(self):
+        for name, (service, _) in SERVICES.items():
+            channel = self.channel(name)
+            for path in (f"/redistinto.v1.{service}/Nothing", "/no.such.Service/Set", "/x"):
+                started = time.monotonic()
+                with self.assertRaises(grpc.RpcError) as caught:
+                    channel.unary_unary(path, identity, identity)(b"", timeout=20)
+                self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED, path)
+                self.assertLess(time.monotonic() - started, 3)
+                with self.assertRaises(grpc.RpcError) as caught:
+                    list(channel.stream_stream(path, identity, identity)(iter([b"x"]), timeout=20))
+                self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED, path)
+        self.assert_serves()
+
+    def test_bytes_that_are_no_message(self):
+        for name, (service, method) in SERVICES.items():
+            call = self.channel(name).unary_unary(f"/redistinto.v1.{service}/{method}", identity,
+                                                  identity)
+            for payload in (b"\xff", b"\x0a\xff", b"\x00" * 100, bytes(range(256))):
+                with self.assertRaises(grpc.RpcError) as caught:
+                    call(payload, timeout=20)
+                self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        call = self.channel("coordinator").stream_stream(
+            "/redistinto.v1.CoordinatorService/Execute", identity, pb.ExecuteResponse.FromString)
+        with self.assertRaises(grpc.RpcError) as caught:
+            list(call(iter([b"\xff\xff"]), timeout=20))
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assert_serves()
+
+    def test_garbage_on_the_port(self):
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        payloads = [b"", b"\x00", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", preface, preface[:10],
+                    preface + os.urandom(2000), os.urandom(100_000), b"\x16\x03\x01\x02\x00",
+                    preface + b"\xff\xff\xff" + bytes(1000),
+                    preface + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00" * 1000]
+        before = {name: open_files(self.cluster.services[name].pid) for name in SERVICES}
+        for address in self.addresses().values():
+            host, port = address.rsplit(":", 1)
+            for payload in payloads * 10:
+                with socket.create_connection((host, int(port)), timeout=20) as connection:
+                    try:
+                        connection.sendall(payload)
+                    except OSError:
+                        pass  # it has hung up already
+        self.assert_serves()
+        for name in SERVICES:
+            pid = self.cluster.services[name].pid
+            wait_until(lambda n=name, p=pid: open_files(p) <= before[n] + 2,
+                       f"{name} has closed what came and went")
+        self.assertEqual(self.cluster.cli("health").code, 0)
+
+    def test_request_without_deadline_ends(self):
+        """The server gives it its default; a wrong header ends it at once."""
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.owner_.stub.Set(instance_pb.InstanceServiceSetRequest())
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+
+    def test_statement_without_kind(self):
+        error = self.assert_fails("INVALID_FIELD", self.client.run)
+        self.assertEqual(error.code, grpc.StatusCode.INVALID_ARGUMENT.value[0])
+        self.assertEqual(self.client.get(b"still").outcome, DONE)
+
+    def test_many_statements_in_flight_on_one_stream(self):
+        n = 500
+        requests = []
+        for i in range(n):
+            self.client.seq += 1
+            requests.append(pb.ExecuteRequest(
+                statement_id=i + 1, session_id=self.client.id,
+                request_id=common.RequestId(client_id=self.client.client_id,
+                                            seq=self.client.seq),
+                put=pb.PutStatement(key=b"many:%d" % (i % 10), value=b"%d" % i)))
+        answers = list(self.client.stub.Execute(iter(requests), timeout=60))
+        self.assertEqual(sorted(a.statement_id for a in answers), list(range(1, n + 1)))
+        self.assertEqual({a.WhichOneof("outcome") for a in answers}, {"result"})
+        for i in range(10):
+            self.assertEqual(self.client.read(b"many:%d" % i).key.value, b"%d" % (n - 10 + i))
+
+
+def open_files(pid):
+    return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
+
+
+if __name__ == "__main__":
+    tap.main()
