@@ -114,8 +114,13 @@ static bool read_all(int fd, void *data, size_t size)
     return true;
 }
 
+struct job {
+    pid_t pid;
+    int fd; /* the outcome comes here */
+};
+
 static enum rt_code start_job(const struct sim_cli *cli, const char *program, uint64_t job,
-                              FILE *out, int *ret_fd, struct rt_error *err)
+                              FILE *out, struct job *ret_job, struct rt_error *err)
 {
     struct sim_outcome outcome = {0};
     int fds[2];
@@ -128,7 +133,7 @@ static enum rt_code start_job(const struct sim_cli *cli, const char *program, ui
         return rt_fail_errno(err, errno, "fork");
     if (pid > 0) {
         (void)close(fds[1]);
-        *ret_fd = fds[0];
+        *ret_job = (struct job){.pid = pid, .fd = fds[0]};
         return RT_OK;
     }
     run_job(cli, program, job, out, &outcome);
@@ -153,30 +158,40 @@ static void merge(struct sim_outcome *total, const struct sim_outcome *other)
           compare_seeds);
 }
 
+static enum rt_code finish_job(const struct job *job, struct sim_outcome *outcome,
+                               struct rt_error *err)
+{
+    struct sim_outcome part;
+    bool is_whole = read_all(job->fd, &part, sizeof(part));
+
+    (void)close(job->fd);
+    while (waitpid(job->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (!is_whole)
+        return rt_fail(err, RT_INTERNAL, "a job died");
+    merge(outcome, &part);
+    return RT_OK;
+}
+
 static enum rt_code run_jobs(const struct sim_cli *cli, const char *program, FILE *out,
                              struct sim_outcome *outcome, struct rt_error *err)
 {
-    int *fds = rt_xalloc(cli->n_jobs * sizeof(*fds));
+    struct job *jobs = rt_xalloc(cli->n_jobs * sizeof(*jobs));
     enum rt_code code = RT_OK;
     uint64_t n_started = 0;
 
     (void)fflush(NULL);
     while (code == RT_OK && n_started < cli->n_jobs) {
-        code = start_job(cli, program, n_started, out, &fds[n_started], err);
+        code = start_job(cli, program, n_started, out, &jobs[n_started], err);
         n_started += code == RT_OK;
     }
     for (uint64_t i = 0; i < n_started; i++) {
-        struct sim_outcome part;
+        enum rt_code finished = finish_job(&jobs[i], outcome, err);
 
-        if (read_all(fds[i], &part, sizeof(part)))
-            merge(outcome, &part);
-        else if (code == RT_OK)
-            code = rt_fail(err, RT_INTERNAL, "job %" PRIu64 " died", i);
-        (void)close(fds[i]);
+        if (code == RT_OK)
+            code = finished;
     }
-    while (wait(NULL) > 0)
-        ;
-    (void)rt_free(fds);
+    (void)rt_free(jobs);
     return code;
 }
 
