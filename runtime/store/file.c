@@ -102,3 +102,20 @@ enum rt_code store_file_replace(int directory_fd, const char *name, struct rt_by
         return rt_fail_errno(err, errno, "syncing the directory of %s", name);
     return RT_OK;
 }
+
+static bool means_full(int errno_value)
+{
+    return errno_value == ENOSPC || errno_value == EDQUOT;
+}
+
+bool store_file_disk_is_full(int directory_fd, size_t size)
+{
+    int fd = openat(directory_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    bool is_full;
+
+    if (fd < 0)
+        return means_full(errno);
+    is_full = means_full(posix_fallocate(fd, 0, (off_t)size));
+    (void)close(fd);
+    return is_full;
+}

@@ -22,4 +22,8 @@ RT_MUST_USE enum rt_code store_file_read(int directory_fd, const char *name, voi
 RT_MUST_USE enum rt_code store_file_replace(int directory_fd, const char *name,
                                             struct rt_bytes content, struct rt_error *err);
 
+/* Whether the directory's disk, or the quota on it, has no room for `size` more bytes. false when
+ * that cannot be found out. */
+bool store_file_disk_is_full(int directory_fd, size_t size);
+
 #endif

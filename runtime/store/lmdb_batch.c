@@ -8,6 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "runtime/store/file.h"
 #include "runtime/store/lmdb_internal.h"
 
 enum {
@@ -15,6 +16,8 @@ enum {
     /* A transaction that deletes and puts at most this much may use the reserve. */
     SMALL_PUTS = 4096,
     RESERVE = 256 * 1024,
+    /* A disk without room for this is why a write was cut short. */
+    ROOM = 1024 * 1024,
 };
 
 /* What one attempt at a batch came to. */
@@ -151,6 +154,11 @@ static enum attempt judge(struct store_lmdb_env *env, int result)
     case ENOSPC:
     case EDQUOT:
         return judge_full_disk(env);
+    case EIO:
+        /* Also what LMDB says of a write that was cut short, as the last one before a disk is full
+         * is. What it wrote belongs to no committed page. */
+        return store_file_disk_is_full(env->directory_fd, ROOM) ? judge_full_disk(env)
+                                                                : ATTEMPT_UNKNOWN;
     default:
         return ATTEMPT_UNKNOWN;
     }

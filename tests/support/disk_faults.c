@@ -26,6 +26,7 @@ struct fault {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct fault faults[TEST_DISK_N_CALLS];
+static size_t room = TEST_DISK_FOREVER;
 static bool is_stalling;
 static size_t n_stalled;
 static bool has_no_threads;
@@ -40,8 +41,16 @@ void test_disk_fail_after(enum test_disk_call call, int errno_value, size_t coun
     (void)pthread_mutex_unlock(&lock);
 }
 
+void test_disk_set_room(size_t size)
+{
+    (void)pthread_mutex_lock(&lock);
+    room = size;
+    (void)pthread_mutex_unlock(&lock);
+}
+
 void test_disk_heal(void)
 {
+    test_disk_set_room(TEST_DISK_FOREVER);
     for (int call = 0; call < TEST_DISK_N_CALLS; call++)
         test_disk_fail_after((enum test_disk_call)call, 0, 0, 0);
 }
@@ -128,14 +137,36 @@ static bool fails(enum test_disk_call call, int fd)
     return errno_value != 0;
 }
 
+/* Cuts *size to the room that is left; false with ENOSPC when there is none. */
+static bool take_room(int fd, size_t *size)
+{
+    bool is_left;
+
+    if (!is_file(fd))
+        return true;
+    (void)pthread_mutex_lock(&lock);
+    is_left = room > 0 || *size == 0;
+    if (room != TEST_DISK_FOREVER) {
+        *size = *size < room ? *size : room;
+        room -= *size;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (!is_left)
+        errno = ENOSPC;
+    return is_left;
+}
+
 ssize_t write(int fd, const void *data, size_t size)
 {
-    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_write, fd, data, size);
+    return fails(TEST_DISK_WRITE, fd) || !take_room(fd, &size) ? -1
+                                                               : syscall(SYS_write, fd, data, size);
 }
 
 static ssize_t write_at(int fd, const void *data, size_t size, int64_t offset)
 {
-    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_pwrite64, fd, data, size, offset);
+    return fails(TEST_DISK_WRITE, fd) || !take_room(fd, &size)
+               ? -1
+               : syscall(SYS_pwrite64, fd, data, size, offset);
 }
 
 /* The header redirects pwrite to pwrite64 where off_t is 64 bits wide; LMDB calls the plain one. */
@@ -151,9 +182,45 @@ ssize_t wide_pwrite(int fd, const void *data, size_t size, int64_t offset)
     return write_at(fd, data, size, offset);
 }
 
+/* A write that is cut short ends in its first part at the latest. */
 ssize_t writev(int fd, const struct iovec *parts, int n_parts)
 {
-    return fails(TEST_DISK_WRITE, fd) ? -1 : syscall(SYS_writev, fd, parts, n_parts);
+    size_t total = 0;
+    size_t size;
+
+    for (int i = 0; i < n_parts; i++)
+        total += parts[i].iov_len;
+    size = total;
+    if (fails(TEST_DISK_WRITE, fd) || !take_room(fd, &size))
+        return -1;
+    if (size == total)
+        return syscall(SYS_writev, fd, parts, n_parts);
+    size = size < parts[0].iov_len ? size : parts[0].iov_len;
+    return syscall(SYS_write, fd, parts[0].iov_base, size);
+}
+
+static int allocate(int fd, int64_t offset, int64_t size)
+{
+    bool is_left;
+
+    (void)pthread_mutex_lock(&lock);
+    is_left = (size_t)size <= room;
+    (void)pthread_mutex_unlock(&lock);
+    if (!is_left)
+        return ENOSPC;
+    return syscall(SYS_fallocate, fd, 0, offset, size) == 0 ? 0 : errno;
+}
+
+int plain_allocate(int fd, int64_t offset, int64_t size) __asm__("posix_fallocate");
+int plain_allocate(int fd, int64_t offset, int64_t size)
+{
+    return allocate(fd, offset, size);
+}
+
+int wide_allocate(int fd, int64_t offset, int64_t size) __asm__("posix_fallocate64");
+int wide_allocate(int fd, int64_t offset, int64_t size)
+{
+    return allocate(fd, offset, size);
 }
 
 static int truncate_to(int fd, int64_t size)

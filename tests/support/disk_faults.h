@@ -24,6 +24,10 @@ enum test_disk_call {
 void test_disk_fail_after(enum test_disk_call call, int errno_value, size_t countdown,
                           size_t repeat);
 
+/* The disk has room for this many more bytes: a write beyond them is cut short, the next one and an
+ * allocation of more than is left fail with ENOSPC. TEST_DISK_FOREVER: no end of it. */
+void test_disk_set_room(size_t size);
+
 /* Nothing fails any more. */
 void test_disk_heal(void);
 

@@ -348,6 +348,43 @@ Test(lmdb, full_disk_refuses_and_recovers)
     cr_assert(has("b"));
 }
 
+/* The last write before a disk is full is a short one, which LMDB calls EIO. */
+Test(lmdb, write_cut_short_by_a_full_disk_refuses_and_recovers)
+{
+    RT_CLEANUP(rt_freep) uint8_t *large = rt_xalloc(MEBIBYTE);
+
+    reopen();
+    cr_assert_str_eq(put("a", "1"), "C");
+    for (size_t room = 1; room < MEBIBYTE; room = room * 5 + 1) {
+        test_disk_set_room(room);
+        submit("b", rt_bytes_of(large, MEBIBYTE));
+        cr_assert_str_eq(settle(), "U", "room for %zu bytes", room);
+        cr_assert(has("a") && !has("b"), "reads go on");
+    }
+    test_disk_heal();
+    close_store();
+    reopen();
+    cr_assert(has("a") && !has("b"));
+    submit("b", rt_bytes_of(large, MEBIBYTE));
+    cr_assert_str_eq(settle(), "C");
+}
+
+Test(lmdb, write_cut_short_by_a_full_disk_needs_no_restart)
+{
+    RT_CLEANUP(rt_freep) uint8_t *large = rt_xalloc(MEBIBYTE);
+
+    reopen();
+    test_disk_set_room(MEBIBYTE / 2);
+    submit("b", rt_bytes_of(large, MEBIBYTE));
+    cr_assert_str_eq(settle(), "U");
+    test_disk_heal();
+    submit("b", rt_bytes_of(large, MEBIBYTE));
+    cr_assert_str_eq(settle(), "C");
+    close_store();
+    reopen();
+    cr_assert(has("b"));
+}
+
 /* What is submitted from here on waits and becomes one group. */
 static void begin_group(void)
 {
