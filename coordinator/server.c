@@ -15,7 +15,6 @@ struct server {
     struct host_service service;
     struct coord_core *core; /* owned */
     bool is_ready;           /* under the core's lock */
-    struct rt_error load_error;
 };
 
 /* ---- the face of the core ---- */
@@ -89,36 +88,25 @@ static void after_step(void *ctx)
 
 /* ---- start and stop ---- */
 
-static bool load_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+static enum rt_code load_row(void *core, struct rt_bytes key, struct rt_bytes value,
+                             struct rt_error *err)
 {
-    struct server *server = ctx;
-
-    return coord_core_load(server->core, key, value, &server->load_error) == RT_OK;
+    return coord_core_load(core, key, value, err);
 }
 
-static bool refuse_corrupt(struct rt_bytes key, struct rt_bytes value, void *ctx)
+static enum rt_code refuse_corrupt_row(void *core, struct rt_bytes key, struct rt_error *err)
 {
-    struct server *server = ctx;
-
-    (void)value;
-    (void)rt_fail(&server->load_error, RT_DATA_LOSS,
-                  "the checksum of row '%.*s' does not hold; restore the data directory from a "
-                  "backup",
-                  (int)key.size, (const char *)key.data);
-    return false;
+    (void)core;
+    return rt_fail(err, RT_DATA_LOSS,
+                   "the checksum of row '%.*s' does not hold; restore the data directory from a "
+                   "backup",
+                   (int)key.size, (const char *)key.data);
 }
 
-static enum rt_code load(struct server *server, struct rt_error *err)
-{
-    enum rt_code code = store_range(server->service.store, (struct rt_bytes){0}, load_row,
-                                    refuse_corrupt, server, err);
-
-    if (code == RT_OK && server->load_error.code != RT_OK) {
-        *err = server->load_error;
-        code = err->code;
-    }
-    return code;
-}
+static const struct host_core_loader loader = {
+    .row = load_row,
+    .corrupt_row = refuse_corrupt_row,
+};
 
 static enum rt_code serve(struct server *server, struct rt_error *err)
 {
@@ -148,7 +136,7 @@ static enum rt_code start(struct server *server, const struct coord_config *core
     options.core = server->core;
     code = host_service_attach(&server->service, &options, err);
     if (code == RT_OK)
-        code = load(server, err);
+        code = host_service_load(&server->service, &loader, server->core, err);
     if (code == RT_OK)
         code = serve(server, err);
     if (code == RT_OK)

@@ -29,7 +29,6 @@ struct server {
     uint64_t heartbeat;
     bool is_heartbeat_durable;
     bool is_serving; /* when the heartbeat was asked for */
-    struct rt_error load_error;
 };
 
 /* ---- the face of the core ---- */
@@ -193,34 +192,24 @@ static void after_step(void *ctx)
 
 /* ---- start and stop ---- */
 
-static bool load_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+static enum rt_code load_row(void *core, struct rt_bytes key, struct rt_bytes value,
+                             struct rt_error *err)
 {
-    struct server *server = ctx;
-
-    return inst_core_load(server->core, key, value, &server->load_error) == RT_OK;
+    return inst_core_load(core, key, value, err);
 }
 
-static bool load_corrupt_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+static enum rt_code load_corrupt_row(void *core, struct rt_bytes key, struct rt_error *err)
 {
-    struct server *server = ctx;
-
-    (void)value;
+    (void)err;
     rt_log(RT_LOG_ERROR, "event=corrupt_row bytes=%zu", key.size);
-    inst_core_load_corrupt(server->core, key);
-    return true;
+    inst_core_load_corrupt(core, key);
+    return RT_OK;
 }
 
-static enum rt_code load(struct server *server, struct rt_error *err)
-{
-    enum rt_code code = store_range(server->service.store, (struct rt_bytes){0}, load_row,
-                                    load_corrupt_row, server, err);
-
-    if (code == RT_OK && server->load_error.code != RT_OK) {
-        *err = server->load_error;
-        code = err->code;
-    }
-    return code;
-}
+static const struct host_core_loader loader = {
+    .row = load_row,
+    .corrupt_row = load_corrupt_row,
+};
 
 static enum rt_code new_core(struct server *server, const struct inst_options *options,
                              struct rt_error *err)
@@ -271,7 +260,7 @@ static enum rt_code start(struct server *server, const struct inst_options *opti
     host.core = server->core;
     code = host_service_attach(&server->service, &host, err);
     if (code == RT_OK)
-        code = load(server, err);
+        code = host_service_load(&server->service, &loader, server->core, err);
     if (code == RT_OK)
         code = serve(server, err);
     if (code == RT_OK)

@@ -16,14 +16,6 @@
 #include "runtime/model/exit.h"
 #include "runtime/store/lmdb.h"
 
-static const char *const log_levels[] = {
-    [RT_LOG_ERROR] = "error",
-    [RT_LOG_WARNING] = "warning",
-    [RT_LOG_INFO] = "info",
-    [RT_LOG_DEBUG] = "debug",
-    NULL,
-};
-
 const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS] = {
     {
         .name = "data-dir",
@@ -36,7 +28,7 @@ const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS] = {
     {
         .name = "log-level",
         .type = RT_OPTION_ENUM,
-        .names = log_levels,
+        .names = rt_log_level_names,
         .initial = "info",
         .help = "The least important lines that are written to standard error.",
         .offset = offsetof(struct host_service_config, log_level),
@@ -304,6 +296,41 @@ enum rt_code host_service_attach(struct host_service *service, const struct host
         host_set_store(service->host, service->store);
     (void)rt_free(path);
     return code;
+}
+
+/* One pass over the store. */
+struct loading {
+    const struct host_core_loader *loader;
+    void *core;
+    struct rt_error *err;
+    enum rt_code code;
+};
+
+static bool load_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+{
+    struct loading *loading = ctx;
+
+    loading->code = loading->loader->row(loading->core, key, value, loading->err);
+    return loading->code == RT_OK;
+}
+
+static bool load_corrupt_row(struct rt_bytes key, struct rt_bytes value, void *ctx)
+{
+    struct loading *loading = ctx;
+
+    (void)value;
+    loading->code = loading->loader->corrupt_row(loading->core, key, loading->err);
+    return loading->code == RT_OK;
+}
+
+enum rt_code host_service_load(struct host_service *service, const struct host_core_loader *loader,
+                               void *core, struct rt_error *err)
+{
+    struct loading loading = {.loader = loader, .core = core, .err = err};
+    enum rt_code code = store_range(service->store, (struct rt_bytes){0}, load_row,
+                                    load_corrupt_row, &loading, err);
+
+    return code == RT_OK ? loading.code : code;
 }
 
 enum rt_code host_service_serve(struct host_service *service,

@@ -2,8 +2,9 @@
  * What coordinator and instance processes have in common around their host: options, data
  * directory, store, server, signals, readiness, and the order in which all of it starts and stops.
  *
- * Start: host_service_open() → the caller makes its core → host_service_attach() → the caller loads
- * the core from the store, adds its RPCs (host_serve), starts it → host_service_run().
+ * Start: host_service_open() → the caller makes its core → host_service_attach() →
+ * host_service_load() → host_service_serve() for each service, the caller starts its core →
+ * host_service_run().
  * Stop (SIGTERM, SIGINT, or the end of standard input if asked for): on_stop, the server is
  * drained, the runtime ends, transactions that are queued are committed.
  */
@@ -77,6 +78,21 @@ RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const c
 RT_MUST_USE enum rt_code host_service_attach(struct host_service *service,
                                              const struct host_options *options,
                                              struct rt_error *err);
+
+/* How a core takes the rows of its store; the pointers get the core. Not under its lock: nothing is
+ * served yet. */
+struct host_core_loader {
+    enum rt_code (*row)(void *core, struct rt_bytes key, struct rt_bytes value,
+                        struct rt_error *err);
+    /* The checksum does not hold. An error refuses the start. */
+    enum rt_code (*corrupt_row)(void *core, struct rt_bytes key, struct rt_error *err);
+};
+
+/* Gives the core every row of the store; stops at its first error and returns it.
+ * Else fails as store_range(). */
+RT_MUST_USE enum rt_code host_service_load(struct host_service *service,
+                                           const struct host_core_loader *loader, void *core,
+                                           struct rt_error *err);
 
 /* Serves all RPCs of this service with the attached core. Fails as rpc_server_add_service(). */
 RT_MUST_USE enum rt_code host_service_serve(struct host_service *service,
