@@ -118,7 +118,8 @@ class Fleet:
         """InstanceInfo by name, in the order of registration; None when nobody answers."""
         stub = api.admin_pb2_grpc.AdminServiceStub(self.channel)
         try:
-            listed = stub.ListInstances(api.admin_pb2.AdminServiceListInstancesRequest(), timeout=10)
+            listed = stub.ListInstances(api.admin_pb2.AdminServiceListInstancesRequest(),
+                                        timeout=10)
         except grpc.RpcError:
             return None
         return {member.name: member for member in listed.instances}

@@ -1,4 +1,4 @@
-"""redistinto-esi as a command: exit codes, output, parse errors, signals; options of all binaries."""
+"""redistinto-esi as a command: exit codes, output, errors, signals; options of all binaries."""
 import json
 import os
 import pathlib

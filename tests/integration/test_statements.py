@@ -264,7 +264,8 @@ class Syntax(Shared):
         self.assertEqual(self.cluster.status(b"c93").value, b"w")
 
     def test_bytes_that_are_no_utf8(self):
-        self.assert_ok(self.cluster.esi(b"GET k\xff\xfe\nSET k\xff\xfe \x80\x81\nSTORE k\xff\xfe\n"))
+        key = b"k\xff\xfe"
+        self.assert_ok(self.cluster.esi(b"GET %b\nSET %b \x80\x81\nSTORE %b\n" % (key, key, key)))
         self.assertEqual(self.cluster.status(b"k\xff\xfe").value, b"\x80\x81")
 
     def test_empty_script(self):
