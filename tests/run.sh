@@ -98,8 +98,7 @@ if [ "$all" = no ]; then
     finish
 fi
 
-step "build (clang)" env CC=clang meson setup --wipe build-clang "$options" &&
-    step "compile (clang)" ninja -C build-clang
+CC=clang step "build (clang)" build_with build-clang
 step "build (ASan, UBSan)" build_with build-asan -Db_sanitize=address,undefined -Db_lundef=false &&
     suite build-asan unit integration
 step "build (TSan)" build_with build-tsan -Db_sanitize=thread -Db_lundef=false &&

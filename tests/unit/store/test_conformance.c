@@ -416,7 +416,7 @@ Test(small_store, deleting_makes_room)
     int n = fill();
 
     for (int i = 0; i < n; i += 2) {
-        char key[16];
+        char key[24];
 
         (void)snprintf(key, sizeof(key), "large%03d", i);
         cr_assert_eq(harness_run(erase(key)), STORE_COMMITTED, "%s", key);
