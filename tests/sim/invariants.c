@@ -90,8 +90,11 @@ static void end_incarnation(struct sim_checker *checker, struct sim_incarnation 
 
 void sim_checker_on_crash(struct sim_checker *checker, struct sim_node *node)
 {
-    if (node->kind == SIM_NODE_INSTANCE)
-        revert_keys(checker, node->index);
+    if (node->kind != SIM_NODE_INSTANCE)
+        return;
+    revert_keys(checker, node->index);
+    for (unsigned i = 0; i < SIM_KEYS_MAX; i++)
+        checker->keys[i].n_durable[node->index] = 0;
 }
 
 static void on_member(struct sim_checker *checker, const struct model_instance_info *info)
@@ -177,8 +180,9 @@ void sim_checker_on_request(struct sim_checker *checker, struct sim_node *node,
         request->kind == MODEL_CALL_SET)
         return;
     state = &checker->keys[key];
-    state->volatile_set =
-        (struct model_version){0}; /* it may be overwritten, whatever is answered */
+    /* It may be overwritten, whatever is answered; SETs that are answered meanwhile too. */
+    state->volatile_set = (struct model_version){0};
+    state->n_durable[node->index]++;
     if (request->data.header.lock_token > state->closing_token)
         state->closing_token = request->data.header.lock_token;
 }
@@ -289,13 +293,15 @@ static void check_sets_lost(struct sim_checker *checker, uint8_t key, uint64_t e
     state->volatile_set = (struct model_version){0};
 }
 
-static void note_durability(struct sim_key_state *state, const struct model_call *call)
+static void note_durability(struct sim_key_state *state, uint8_t node,
+                            const struct model_call *call)
 {
     const struct model_version *version = &call->response.data.version;
 
     if (call->request.kind != MODEL_CALL_SET)
         state->volatile_set = (struct model_version){0};
-    else if (model_version_compare(version, &state->volatile_set) > 0)
+    else if (state->n_durable[node] == 0 &&
+             model_version_compare(version, &state->volatile_set) > 0)
         state->volatile_set = *version;
 }
 
@@ -325,7 +331,7 @@ static void on_write_ok(struct sim_checker *checker, struct sim_node *node, uint
     check_owner(checker, node, key, header->epoch, header->incarnation);
     check_token(checker, key, header);
     remember_ack(state, data, answer);
-    note_durability(state, call);
+    note_durability(state, node->index, call);
 }
 
 static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
@@ -337,6 +343,8 @@ static void on_data_reply(struct sim_checker *checker, struct sim_node *node,
 
     if (key == SIM_NO_KEY)
         return;
+    if (call->request.kind != MODEL_CALL_SET && call->request.kind != MODEL_CALL_READ)
+        checker->keys[key].n_durable[node->index]--;
     if (call->response.code == RT_ABORTED &&
         call->response.error.reason == MODEL_REASON_OUTCOME_UNKNOWN)
         checker->world->stats.n_post_check_failures++;

@@ -31,6 +31,7 @@ struct sim_world;
 enum {
     SIM_INCARNATIONS_MAX = 256,
     SIM_ROUTES_MAX = 8,
+    SIM_INSTANCES_MAX = 8,
 };
 
 /* One life of an instance as the coordinator knows it. */
@@ -59,7 +60,8 @@ struct sim_key_state {
     uint64_t released_token;           /* highest that the coordinator has released */
     uint64_t closing_token;            /* highest of a durable write that has reached an owner */
     struct model_version volatile_set; /* newest acknowledged SET that no durable write followed */
-    struct sim_ack *acks;              /* owned, in order of acknowledgement */
+    uint16_t n_durable[SIM_INSTANCES_MAX]; /* durable writes inside each instance, by node */
+    struct sim_ack *acks;                  /* owned, in order of acknowledgement */
     size_t n_acks;
     size_t capacity;
 };

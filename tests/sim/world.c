@@ -91,6 +91,7 @@ static void begin(struct sim_world *world)
     const struct sim_plan *plan = &world->plan;
 
     add_nodes(world, SIM_NODE_COORDINATOR, 1);
+    rt_assert(plan->n_instances < SIM_INSTANCES_MAX);
     add_nodes(world, SIM_NODE_INSTANCE, plan->n_instances);
     add_nodes(world, SIM_NODE_CLIENT, plan->n_clients);
     add_nodes(world, SIM_NODE_DIRECT, plan->n_directs);
