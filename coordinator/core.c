@@ -67,9 +67,26 @@ uint64_t coord_core_term(const struct coord_core *core)
     return core->meta.term;
 }
 
+/* Waiting may take as long as a deadline: the client repeats the request at the next process. */
+static bool only_waits(const struct coord_task *task)
+{
+    return task->call && task->call->request.kind == MODEL_CALL_EXECUTE && !task->sent &&
+           !task->granted &&
+           (task->state == COORD_TASK_QUEUED || task->state == COORD_TASK_WAITING);
+}
+
 void coord_core_drain(struct coord_core *core)
 {
     core->draining = true;
+    rt_list_for_each_safe (node, &core->tasks) {
+        struct coord_task *task = RT_LIST_ENTRY(node, struct coord_task, link);
+
+        if (!only_waits(task))
+            continue;
+        coord_task_fail(core, task, MODEL_REASON_DRAINING, "the coordinator is shutting down");
+        coord_task_finish(core, task);
+    }
+    coord_tasks_run(core);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

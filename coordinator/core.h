@@ -68,7 +68,8 @@ uint64_t coord_core_next_wakeup_us(const struct coord_core *core);
 /* To be taken after every step. */
 struct model_effects *coord_core_effects(struct coord_core *core);
 
-/* From now on every new call but Leave, Renew and CloseSession is refused with DRAINING. */
+/* From now on every new call but Leave, Renew and CloseSession is refused with DRAINING, and so are
+ * statements that only wait. */
 void coord_core_drain(struct coord_core *core);
 
 bool coord_core_is_serving(const struct coord_core *core);

@@ -117,20 +117,32 @@ static bool send_answer(struct served *served)
     return code == RT_OK;
 }
 
+/* Under the core's lock. True for one caller: a stream between two messages may be ended by its
+ * client, by a drain and by what answered last, at the same moment. */
+static bool claim_end(struct host_stream *stream)
+{
+    bool is_first = !stream->is_ended;
+
+    stream->is_ended = true;
+    return is_first;
+}
+
 /* Between two messages: reads the next one, or ends the stream when all of them do. */
 static void go_on(struct host *host, struct host_stream *stream)
 {
     struct rpc_call *rpc = stream->rpc;
+    bool is_draining;
     bool ends;
 
     host_lock(host);
     stream->is_busy = false;
-    ends = host->is_draining;
+    is_draining = host->is_draining;
+    ends = is_draining && claim_end(stream);
     host_unlock(host);
     /* From here on the next message may be under way in the same memory. */
     if (ends)
         rpc_call_finish(rpc, NULL);
-    else
+    else if (!is_draining)
         rpc_call_read_next(rpc);
 }
 
@@ -193,8 +205,15 @@ static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, vo
 
 static void on_half_close(struct rpc_call *rpc, void *ctx)
 {
-    (void)ctx;
-    rpc_call_finish(rpc, NULL);
+    struct host *host = ctx;
+    struct served *served = rpc_call_user(rpc);
+    bool ends;
+
+    host_lock(host);
+    ends = claim_end(&served->stream);
+    host_unlock(host);
+    if (ends)
+        rpc_call_finish(rpc, NULL);
 }
 
 static void on_done(struct rpc_call *rpc, void *ctx)
@@ -222,7 +241,7 @@ void host_end_streams(struct host *host)
     rt_list_for_each (node, &host->streams) {
         struct host_stream *stream = RT_LIST_ENTRY(node, struct host_stream, link);
 
-        if (!stream->is_busy)
+        if (!stream->is_busy && claim_end(stream))
             idle[n_idle++] = rpc_call_ref(stream->rpc);
     }
     host_unlock(host);

@@ -44,7 +44,8 @@ struct host_inbound {
 struct host_stream {
     struct rt_list link;
     struct rpc_call *rpc;
-    bool is_busy; /* a message was taken and is not answered */
+    bool is_busy;  /* a message was taken and is not answered */
+    bool is_ended; /* by whoever set this */
 };
 
 /* For the fields above that the core's lock guards. */

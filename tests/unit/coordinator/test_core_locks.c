@@ -343,6 +343,23 @@ Test(core_locks, await_keeps_its_place_when_its_deadline_passes)
     driver_deinit(&d);
 }
 
+Test(core_locks, a_drain_answers_what_only_waits)
+{
+    struct model_call *call;
+
+    begin();
+    expect_get(&a, "k", MODEL_OUTCOME_DONE);
+    expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+    call = driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL);
+    cr_assert_not(driver_is_answered(call));
+    coord_core_drain(d.core);
+    driver_settle(&d);
+    driver_expect(driver_reason(call), MODEL_REASON_DRAINING);
+    cr_assert_eq(call->response.error.applied, MODEL_APPLIED_NO);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
 Test(core_locks, a_cancelled_await_is_answered_and_keeps_its_place)
 {
     struct model_call *call;

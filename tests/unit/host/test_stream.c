@@ -164,6 +164,22 @@ Test(stream, a_busy_one_ends_after_its_answer)
     tear_down();
 }
 
+Test(stream, a_half_close_and_the_end_of_all_at_the_same_moment)
+{
+    for (int i = 0; i < 20; i++) {
+        set_up(FAKE_NOW, MODEL_CALL_EXECUTE);
+        post(1, 1);
+        latch_wait(&stream.messages, 1);
+        rpc_client_stream_finish_writes(stream.rpc);
+        host_end_streams(node->host);
+        latch_wait(&stream.done, 1);
+        cr_assert_eq(stream.code, RT_OK);
+        tear_down();
+        memset(&rig, 0, sizeof(rig));
+        memset(&stream, 0, sizeof(stream));
+    }
+}
+
 Test(stream, one_that_comes_later_is_ended)
 {
     host_rig_init(&rig, 1);
