@@ -13,30 +13,24 @@ enum {
 
 static struct rt_bytes key_of(const struct model_request *request)
 {
-    switch (request->kind) {
-    case MODEL_CALL_FENCE:
+    if (request->kind == MODEL_CALL_FENCE)
         return request->fence.key;
-    case MODEL_CALL_ACTIVATE:
+    if (request->kind == MODEL_CALL_ACTIVATE)
         return request->activate.row.key;
-    case MODEL_CALL_DROP:
+    if (request->kind == MODEL_CALL_DROP)
         return request->drop.key;
-    default:
-        return request->data.header.key;
-    }
+    return request->data.header.key;
 }
 
 static uint64_t epoch_of(const struct model_request *request)
 {
-    switch (request->kind) {
-    case MODEL_CALL_FENCE:
+    if (request->kind == MODEL_CALL_FENCE)
         return request->fence.epoch;
-    case MODEL_CALL_ACTIVATE:
+    if (request->kind == MODEL_CALL_ACTIVATE)
         return request->activate.row.epoch;
-    case MODEL_CALL_DROP:
+    if (request->kind == MODEL_CALL_DROP)
         return request->drop.epoch;
-    default:
-        return request->data.header.epoch;
-    }
+    return request->data.header.epoch;
 }
 
 static bool is_about_a_key(enum model_call_kind kind)

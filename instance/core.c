@@ -135,7 +135,19 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_INSTANCE_STATUS:
         status(core, call);
         break;
-    default:
+    case MODEL_CALL_REGISTER:
+    case MODEL_CALL_RECONCILE:
+    case MODEL_CALL_RENEW:
+    case MODEL_CALL_LEAVE:
+    case MODEL_CALL_PULL_ROWS:
+    case MODEL_CALL_OPEN_SESSION:
+    case MODEL_CALL_KEEP_ALIVE:
+    case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_EXECUTE:
+    case MODEL_CALL_LIST_INSTANCES:
+    case MODEL_CALL_KEY_STATUS:
+    case MODEL_CALL_LIST_KEYS:
+    case MODEL_N_CALL_KINDS:
         inst_answer_fail(core, call, NULL, MODEL_REASON_INVALID_FIELD,
                          "an instance does not answer %s",
                          model_call_kind_name(call->request.kind));

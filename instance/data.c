@@ -237,23 +237,16 @@ static void apply(struct inst_core *core, struct inst_row *row, struct model_cal
     rt_assert(row);
     if (access == INST_ACCESS_WRITE && wants_dedup(call))
         inst_dedup_done_below(&core->dedup, &header->request_id.client, header->done_below);
-    switch (call->request.kind) {
-    case MODEL_CALL_SET:
+    if (call->request.kind == MODEL_CALL_SET)
         set(core, row, call);
-        break;
-    case MODEL_CALL_STORE:
+    else if (call->request.kind == MODEL_CALL_STORE)
         store(core, row, call);
-        break;
-    case MODEL_CALL_PUT:
+    else if (call->request.kind == MODEL_CALL_PUT)
         put(core, row, call);
-        break;
-    case MODEL_CALL_DELETE:
+    else if (call->request.kind == MODEL_CALL_DELETE)
         delete_value(core, row, call);
-        break;
-    default:
+    else
         read_value(core, row, call, access);
-        break;
-    }
 }
 
 static void decide(struct inst_core *core, struct inst_row *row, struct model_call *call,

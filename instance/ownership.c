@@ -351,14 +351,11 @@ static void drop(struct inst_core *core, struct model_call *call)
 
 static uint64_t term_of(const struct model_request *request)
 {
-    switch (request->kind) {
-    case MODEL_CALL_FENCE:
+    if (request->kind == MODEL_CALL_FENCE)
         return request->fence.term;
-    case MODEL_CALL_ACTIVATE:
+    if (request->kind == MODEL_CALL_ACTIVATE)
         return request->activate.term;
-    default:
-        return request->drop.term;
-    }
+    return request->drop.term;
 }
 
 /* The life and the coordinator under which the command was taken are still the current ones. */

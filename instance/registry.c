@@ -128,17 +128,12 @@ static void write_meta(struct inst_core *core)
 
 static bool is_fatal(const struct inst_core *core, const struct model_response *response)
 {
-    switch (response->error.reason) {
-    case MODEL_REASON_STORE_BELONGS_TO:
-    case MODEL_REASON_WRONG_CLUSTER:
-        return true;
-    case MODEL_REASON_NAME_IN_USE:
+    enum model_reason reason = response->error.reason;
+
+    if (reason == MODEL_REASON_NAME_IN_USE)
         return !core->membership.was_registered;
-    case MODEL_REASON_NAME_FROZEN:
-        return false;
-    default:
-        return response->code == RT_INVALID_ARGUMENT;
-    }
+    return reason == MODEL_REASON_STORE_BELONGS_TO || reason == MODEL_REASON_WRONG_CLUSTER ||
+           response->code == RT_INVALID_ARGUMENT;
 }
 
 static void registered(struct inst_core *core, const struct model_register_response *reg,
@@ -308,6 +303,19 @@ static bool says_dead(const struct inst_core *core, const struct model_response 
            state >= INST_MEMBERSHIP_RECORDING && state <= INST_MEMBERSHIP_SERVING;
 }
 
+static void on_reconcile(struct inst_core *core, const struct model_response *response,
+                         bool is_current)
+{
+    if (is_current && core->membership.state == INST_MEMBERSHIP_RECONCILING)
+        inst_reconcile_answered(core, response);
+}
+
+static void on_leave(struct inst_core *core, bool is_current)
+{
+    if (is_current && core->membership.state == INST_MEMBERSHIP_LEAVING)
+        left(core);
+}
+
 void inst_registry_call_done(struct inst_core *core, struct model_call *call)
 {
     struct inst_outbound *outbound = call->state;
@@ -318,30 +326,18 @@ void inst_registry_call_done(struct inst_core *core, struct model_call *call)
     if (!is_believed)
         model_response_fail(&call->response, MODEL_REASON_STALE_TERM, "%s",
                             model_reason_meaning(MODEL_REASON_STALE_TERM));
-    if (says_dead(core, &call->response, outbound)) {
+    if (says_dead(core, &call->response, outbound))
         inst_registry_register_again(core, true);
-    }
-    switch (call->request.kind) {
-    case MODEL_CALL_REGISTER:
+    if (call->request.kind == MODEL_CALL_REGISTER)
         on_register(core, &call->response, is_current);
-        break;
-    case MODEL_CALL_RECONCILE:
-        if (is_current && core->membership.state == INST_MEMBERSHIP_RECONCILING)
-            inst_reconcile_answered(core, &call->response);
-        break;
-    case MODEL_CALL_RENEW:
+    else if (call->request.kind == MODEL_CALL_RECONCILE)
+        on_reconcile(core, &call->response, is_current);
+    else if (call->request.kind == MODEL_CALL_RENEW)
         on_renew(core, &call->response, outbound);
-        break;
-    case MODEL_CALL_LEAVE:
-        if (is_current && core->membership.state == INST_MEMBERSHIP_LEAVING)
-            left(core);
-        break;
-    case MODEL_CALL_PULL_ROWS:
+    else if (call->request.kind == MODEL_CALL_LEAVE)
+        on_leave(core, is_current);
+    else
         inst_pull_answered(core, &call->response, outbound);
-        break;
-    default:
-        rt_assert(false);
-    }
     (void)model_call_free(call);
 }
 

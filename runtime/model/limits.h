@@ -16,7 +16,6 @@ enum {
     MODEL_MEMBERS_MAX = 1024,       /* instances the coordinator remembers */
     MODEL_SESSIONS_MAX = 65536,     /* sessions alive at once */
     MODEL_WAITERS_MAX = 1024,       /* sessions waiting for one key */
-    MODEL_EVICTED_MAX = 512,        /* evicted keys repeated in one Renew */
 };
 
 #endif
