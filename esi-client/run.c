@@ -112,7 +112,7 @@ static void fail_output(struct run *run)
 {
     struct rt_error err = RT_ERROR_INIT;
 
-    rt_fail_errno(&err, errno, "writing the results");
+    (void)rt_fail_errno(&err, errno, "writing the results");
     (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
     run->has_output_failed = true;
     stop_scripts(run);
