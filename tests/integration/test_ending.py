@@ -82,6 +82,8 @@ class Ending(FleetCase):
             self.assertEqual(answer.error.routing.reason, "DRAINING")
         except grpc.RpcError as error:
             self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+        except StopIteration:
+            pass  # the stream ended before the statement was read: it was never taken
 
     def test_open_streams_do_not_delay_the_end_of_the_coordinator(self):
         fleet = self.fleet("--drain-timeout", "30s", instances="a")
