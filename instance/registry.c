@@ -54,7 +54,19 @@ bool inst_registry_note_term(struct inst_core *core, uint64_t term)
     return term == core->meta.term;
 }
 
-/* false when the answer is to be ignored as an earlier coordinator's. */
+/* One line a term: it may answer ten times a second, for as long as its operator does nothing. */
+static void tell_of_earlier(struct inst_core *core, uint64_t term)
+{
+    if (term == core->earlier_term)
+        return;
+    core->earlier_term = term;
+    model_effects_tell(&core->effects, RT_LOG_WARNING,
+                       "event=earlier_coordinator term=%llu seen=%llu", (unsigned long long)term,
+                       (unsigned long long)core->meta.term);
+}
+
+/* false when the answer is to be ignored as an earlier coordinator's. Terms of two clusters cannot
+ * be compared, and one that says that it is another cluster is believed: it only stops us. */
 static bool note_responder(struct inst_core *core, const struct model_response *response)
 {
     const struct model_responder *responder = &response->responder;
@@ -63,7 +75,10 @@ static bool note_responder(struct inst_core *core, const struct model_response *
         core->placement_version = responder->placement_version;
     if (response->code != RT_OK && responder->term == 0)
         return true;
-    return inst_registry_note_term(core, responder->term);
+    if (inst_registry_note_term(core, responder->term))
+        return true;
+    tell_of_earlier(core, responder->term);
+    return response->code != RT_OK && response->error.reason == MODEL_REASON_WRONG_CLUSTER;
 }
 
 void inst_registry_stop(struct inst_core *core, enum model_reason reason, const char *format, ...)

@@ -213,6 +213,9 @@ void driver_take(struct driver *driver)
     struct model_effects taken;
 
     model_effects_take(inst_core_effects(driver->core), &taken);
+    if (taken.n_events > 0)
+        driver->event = taken.events[taken.n_events - 1];
+    driver->n_events += taken.n_events;
     rt_list_splice_back(&driver->replies, &taken.replies);
     rt_list_splice_back(&driver->calls, &taken.calls);
     rt_list_splice_back(&driver->txns, &taken.txns);

@@ -47,6 +47,8 @@ struct driver {
     struct model_held_row held[16]; /* what the instance reported; keys are copies */
     char held_keys[16][MODEL_KEY_MAX + 1];
     size_t n_held;
+    struct model_event event; /* the last line for the log */
+    size_t n_events;
 };
 
 /* A driver with ten entries of ten bytes and an empty disk; nothing is started. */

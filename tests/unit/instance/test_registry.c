@@ -274,6 +274,49 @@ Test(registry, a_lower_term_cannot_declare_dead)
     driver_free(driver);
 }
 
+static void renew_at_term(struct driver *driver, uint64_t term)
+{
+    struct model_call *call;
+
+    test_env_advance_ms(&driver->env, 1000);
+    driver_tick(driver);
+    driver_heartbeat(driver);
+    call = driver_outbound(driver, MODEL_CALL_RENEW);
+    call->response.responder.term = term;
+    driver_answer_fail(driver, call, MODEL_REASON_INCARNATION_DEAD);
+}
+
+Test(registry, an_earlier_coordinator_is_told_of_once)
+{
+    struct driver *driver = driver_new();
+
+    driver_serve(driver);
+    renew_at_term(driver, DRIVER_TERM - 1);
+    cr_assert_eq(driver->n_events, 1);
+    cr_assert_eq(driver->event.level, RT_LOG_WARNING);
+    cr_assert_str_eq(driver->event.text, "event=earlier_coordinator term=6 seen=7");
+    for (int i = 0; i < 3; i++)
+        renew_at_term(driver, DRIVER_TERM - 1);
+    cr_assert_eq(driver->n_events, 1);
+    renew_at_term(driver, DRIVER_TERM - 2);
+    cr_assert_eq(driver->n_events, 2);
+    driver_free(driver);
+}
+
+Test(registry, another_cluster_refuses_at_any_term)
+{
+    struct driver *driver = driver_new();
+    struct model_call *call;
+
+    driver_serve(driver);
+    driver_boot(driver);
+    call = driver_outbound(driver, MODEL_CALL_REGISTER);
+    call->response.responder.term = DRIVER_TERM - 1;
+    driver_answer_fail(driver, call, MODEL_REASON_WRONG_CLUSTER);
+    cr_assert_eq(inst_core_failure(driver->core)->reason, MODEL_REASON_WRONG_CLUSTER);
+    driver_free(driver);
+}
+
 static void declare_dead(struct driver *driver)
 {
     test_env_advance_ms(&driver->env, 1000);
