@@ -44,17 +44,6 @@ void rt_log_init(const char *name, enum rt_log_level level)
     log_level = level;
 }
 
-bool rt_log_level_parse(const char *text, enum rt_log_level *ret_level)
-{
-    for (size_t i = 0; rt_log_level_names[i]; i++) {
-        if (strcmp(text, rt_log_level_names[i]) == 0) {
-            *ret_level = (enum rt_log_level)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool rt_log_enabled(enum rt_log_level level)
 {
     return level <= log_level;

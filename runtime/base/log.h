@@ -25,9 +25,6 @@ void rt_log_init(const char *name, enum rt_log_level level);
 /* "error", "warning", "info", "debug", NULL: by level, as an option table wants them. */
 extern const char *const rt_log_level_names[];
 
-/* One of rt_log_level_names; false for anything else. */
-bool rt_log_level_parse(const char *text, enum rt_log_level *ret_level);
-
 bool rt_log_enabled(enum rt_log_level level);
 
 /* rt_log(RT_LOG_INFO, "event=started address=%s", address) */

@@ -30,37 +30,6 @@ void model_id_format(const struct model_id *id, char ret_text[MODEL_ID_TEXT_SIZE
     ret_text[MODEL_ID_TEXT_SIZE - 1] = '\0';
 }
 
-static int digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-enum rt_code model_id_parse(const char *text, struct model_id *ret_id, struct rt_error *err)
-{
-    struct model_id id;
-
-    if (strlen(text) != MODEL_ID_TEXT_SIZE - 1)
-        return rt_fail(err, RT_INVALID_ARGUMENT, "id '%.64s' must have 32 hexadecimal digits",
-                       text);
-    for (size_t i = 0; i < sizeof(id.bytes); i++) {
-        int high = digit_value(text[2 * i]);
-        int low = digit_value(text[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return rt_fail(err, RT_INVALID_ARGUMENT, "id '%.64s' must have 32 hexadecimal digits",
-                           text);
-        id.bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    *ret_id = id;
-    return RT_OK;
-}
-
 static bool is_name_byte(uint8_t c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||

@@ -63,10 +63,6 @@ enum {
 /* 32 lower-case hexadecimal digits and NUL. */
 void model_id_format(const struct model_id *id, char ret_text[MODEL_ID_TEXT_SIZE]);
 
-/* INVALID_ARGUMENT unless text is exactly 32 hexadecimal digits. */
-RT_MUST_USE enum rt_code model_id_parse(const char *text, struct model_id *ret_id,
-                                        struct rt_error *err);
-
 /* Names of instances and sessions: 1..MODEL_NAME_MAX of [A-Za-z0-9._-]. INVALID_ARGUMENT names
  * `what` and the value. */
 RT_MUST_USE enum rt_code model_name_check(const char *what, struct rt_bytes name,
