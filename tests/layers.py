@@ -38,12 +38,11 @@ LIBRARIES = {
     "protobuf-c/": ["runtime/rpc/", "runtime/wire/"],
     "redistinto/": ["runtime/wire/", "coordinator/server.c", "instance/server.c"],
     "google/": ["runtime/wire/"],
-    "health.pb-c.h": ["runtime/rpc/"],
     "uv.h": ["runtime/rpc/", "runtime/store/", "cli/"],
     "lmdb.h": ["runtime/store/"],
     "ini.h": ["runtime/base/"],
 }
-GENERATED = {"redistinto/", "google/", "health.pb-c.h"}
+GENERATED = {"redistinto/", "google/"}
 TOP_FOLDERS = {"runtime", "coordinator", "instance", "esi-client", "cli", "tests"}
 CORE_ALLOWED = ["runtime/base", "runtime/model"]
 # Prefix of the functions and structures of a service -> who may name them

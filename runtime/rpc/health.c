@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "health.pb-c.h"
 #include "runtime/base/alloc.h"
+#include "runtime/rpc/health.pb-c.h"
 #include "runtime/rpc/server_internal.h"
 
 /* One of the few names that a server knows. */
