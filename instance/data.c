@@ -26,7 +26,8 @@ static struct model_version next_version(const struct inst_core *core, const str
  * with it. */
 static bool must_mark_dirty(const struct inst_row *row)
 {
-    return !row->on_disk || !row->durable.dirty || row->n_volatile >= INST_DEDUP_VOLATILE_MAX;
+    return !inst_row_is_on_disk_as_live(row) || !row->durable.dirty ||
+           row->n_volatile >= INST_DEDUP_VOLATILE_MAX;
 }
 
 static void mark_dirty(struct inst_core *core, struct inst_row *row, struct model_call *call)

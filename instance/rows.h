@@ -55,11 +55,17 @@ static inline struct rt_bytes inst_row_key(const struct inst_row *row)
     return rt_bytes_of(row->key, row->key_size);
 }
 
+/* `durable` is of the ownership that is served now. A row that the coordinator told anew leaves an
+ * earlier one on disk until its first transaction. */
+static inline bool inst_row_is_on_disk_as_live(const struct inst_row *row)
+{
+    return row->on_disk && row->durable.epoch == row->live.epoch;
+}
+
 /* The row's own value is on disk, and cannot be served from there. */
 static inline bool inst_row_misses_value(const struct inst_row *row)
 {
-    return row->on_disk && row->durable.epoch == row->live.epoch &&
-           (row->value_unloaded || row->value_corrupt);
+    return inst_row_is_on_disk_as_live(row) && (row->value_unloaded || row->value_corrupt);
 }
 
 /* A token is needed for a write now: granted, and neither STOREd nor released since. */

@@ -142,6 +142,33 @@ Test(reconcile, a_row_told_at_another_epoch_begins_anew)
     driver_free(driver);
 }
 
+/* The row on disk is of the earlier epoch: that it is dirty says nothing about the new one. */
+Test(reconcile, a_set_under_another_epoch_is_marked_under_that_epoch)
+{
+    struct driver *driver = serving("k");
+    struct model_call *call;
+
+    driver_expect_ok(driver, driver_set(driver, "k", "old", 0));
+    driver_tell(driver, "k", DRIVER_EPOCH + 1);
+    driver_serve(driver);
+    call = driver_set(driver, "k", "new", 0);
+    call->request.data.header.epoch = DRIVER_EPOCH + 1;
+    (void)driver_submit(driver, call);
+    cr_assert_not(driver_is_answered(driver, call));
+    cr_assert_eq(driver_n_txns(driver), 1);
+    driver_commit_all(driver);
+    driver_finish_ok(driver, call);
+
+    driver_boot(driver);
+    driver_serve(driver);
+    call = driver_data(driver, MODEL_CALL_READ, "k", NULL);
+    call->request.data.header.epoch = DRIVER_EPOCH + 1;
+    (void)driver_submit(driver, call);
+    cr_assert(call->response.data.sets_lost);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
 Test(reconcile, locks_are_as_told)
 {
     struct driver *driver = serving("k");
