@@ -1,8 +1,10 @@
 /*
  * Requests, their attempts and the calls under way: see exchange.h. Invariant: attempt->exchange
- * and exchange->attempt point at each other, or the attempt was given up. The session's lock.
+ * and exchange->attempt point at each other, or the attempt was given up. The core's lock.
  */
 #include "esi-client/exchange.h"
+
+#include <stdio.h>
 
 #include "runtime/base/alloc.h"
 
@@ -12,11 +14,11 @@ struct esi_attempt {
     struct esi_exchange *exchange; /* NULL once given up */
     uint64_t sent_us;
     uint64_t deadline_us;
+    char address[MODEL_ADDRESS_MAX + 1]; /* the call's */
 };
 
-void esi_post_init(struct esi_post *post, const char *address)
+void esi_post_init(struct esi_post *post)
 {
-    post->address = address;
     model_effects_init(&post->effects);
     rt_list_init(&post->attempts);
 }
@@ -50,7 +52,8 @@ enum rt_code esi_post_send(struct esi_post *post, struct esi_exchange *exchange,
     *attempt = (struct esi_attempt){.call = call, .exchange = exchange, .sent_us = now_us};
     attempt->deadline_us =
         now_us + timeout_us < exchange->deadline_us ? now_us + timeout_us : exchange->deadline_us;
-    call->address = post->address;
+    (void)snprintf(attempt->address, sizeof(attempt->address), "%s", exchange->address);
+    call->address = attempt->address;
     call->deadline_us = attempt->deadline_us;
     call->state = attempt;
     exchange->attempt = attempt;
@@ -72,9 +75,10 @@ struct esi_exchange *esi_post_take_back(struct model_call *call, uint64_t *ret_s
     return exchange;
 }
 
-struct esi_exchange esi_exchange_begin(uint64_t deadline_us)
+struct esi_exchange esi_exchange_begin(const char *address, uint64_t deadline_us)
 {
-    return (struct esi_exchange){.deadline_us = deadline_us, .send_at_us = RT_NEVER};
+    return (struct esi_exchange){
+        .address = address, .deadline_us = deadline_us, .send_at_us = RT_NEVER};
 }
 
 void esi_exchange_give_up(struct esi_exchange *exchange)
@@ -87,14 +91,18 @@ void esi_exchange_give_up(struct esi_exchange *exchange)
     exchange->maybe = true;
 }
 
-bool esi_exchange_is_overdue(const struct esi_exchange *exchange, uint64_t now_us)
+bool esi_exchange_expire(struct esi_exchange *exchange, uint64_t now_us,
+                         struct model_response *ret_failure)
 {
-    return exchange->attempt && now_us >= exchange->attempt->deadline_us;
-}
+    const struct esi_attempt *attempt = exchange->attempt;
 
-uint64_t esi_exchange_sent_us(const struct esi_exchange *exchange)
-{
-    return exchange->attempt->sent_us;
+    if (!attempt || now_us < attempt->deadline_us)
+        return false;
+    model_response_fail(ret_failure, MODEL_REASON_NONE, "no answer from %.200s within %llu ms",
+                        attempt->address, (unsigned long long)(now_us - attempt->sent_us) / 1000);
+    ret_failure->code = RT_DEADLINE_EXCEEDED;
+    esi_exchange_give_up(exchange);
+    return true;
 }
 
 uint64_t esi_exchange_wakeup_us(const struct esi_exchange *exchange)

@@ -1,9 +1,9 @@
 /*
- * One request with its retries (an exchange), and the calls that a session has made and not got
- * back (its post). An exchange has at most one live attempt; the calls of attempts that were given
- * up stay in the post until they come back or the session ends.
+ * One request with its retries (an exchange), and the calls that a core has made and not got back
+ * (its post). An exchange has at most one live attempt; the calls of attempts that were given up
+ * stay in the post until they come back or the core ends.
  *
- * Not thread safe; the session's lock.
+ * Not thread safe; the core's lock.
  */
 #ifndef ESI_EXCHANGE_H
 #define ESI_EXCHANGE_H
@@ -13,6 +13,7 @@
 struct esi_attempt;
 
 struct esi_exchange {
+    const char *address;         /* borrowed; of the next attempt */
     struct esi_attempt *attempt; /* live; NULL between attempts */
     uint64_t deadline_us;        /* no attempt begins or lasts past it */
     uint64_t send_at_us;         /* next attempt; RT_NEVER while one is live or none is wanted */
@@ -21,12 +22,11 @@ struct esi_exchange {
 };
 
 struct esi_post {
-    const char *address; /* borrowed */
     struct model_effects effects;
     struct rt_list attempts;
 };
 
-void esi_post_init(struct esi_post *post, const char *address);
+void esi_post_init(struct esi_post *post);
 
 /* Frees every call that has not come back. */
 void esi_post_deinit(struct esi_post *post);
@@ -42,16 +42,15 @@ RT_MUST_USE enum rt_code esi_post_send(struct esi_post *post, struct esi_exchang
  * when the attempt had been given up. The call is the caller's. */
 struct esi_exchange *esi_post_take_back(struct model_call *call, uint64_t *ret_sent_us);
 
-struct esi_exchange esi_exchange_begin(uint64_t deadline_us);
+struct esi_exchange esi_exchange_begin(const char *address, uint64_t deadline_us);
 
 /* No more attempts. A live one may still have its effect, and its answer is of no interest. */
 void esi_exchange_give_up(struct esi_exchange *exchange);
 
-/* The live attempt has reached its deadline. */
-bool esi_exchange_is_overdue(const struct esi_exchange *exchange, uint64_t now_us);
-
-/* When the live attempt was sent; there is one. */
-uint64_t esi_exchange_sent_us(const struct esi_exchange *exchange);
+/* Whether the live attempt has reached its deadline: it is given up then, with the failure that an
+ * answer would have said. */
+bool esi_exchange_expire(struct esi_exchange *exchange, uint64_t now_us,
+                         struct model_response *ret_failure);
 
 /* When something is due; RT_NEVER when nothing is. */
 uint64_t esi_exchange_wakeup_us(const struct esi_exchange *exchange);

@@ -1,22 +1,20 @@
 /*
  * Session machine: see session.h.
  *
- * Two exchanges run side by side: `main` carries OPEN_SESSION, then the statements one at a time,
- * then CLOSE_SESSION; `keep_alive` renews the lease. An exchange is one request with its retries.
- * Invariant: an exchange has at most one live attempt, and waits for its answer, for its retry time
- * or for nothing; every attempt of one exchange carries the same request_id. The session's lock.
+ * The lease (lease.h) opens, renews and closes the session at the coordinator; `main` carries the
+ * statements, one at a time. Invariant: an exchange has at most one live attempt, and waits for its
+ * answer, for its retry time or for nothing; every attempt of one exchange carries the same
+ * request_id; once the lease has ended the session is CLOSED. The session's lock.
  */
 #include "esi-client/session.h"
 
-#include "esi-client/exchange.h"
+#include "esi-client/lease.h"
 #include "esi-client/locks.h"
 #include "esi-client/retry.h"
 #include "runtime/base/alloc.h"
-#include "runtime/model/lease.h"
 
 enum {
-    ATTEMPT_TIMEOUT_US = 5 * 1000 * 1000,
-    CLOSE_TIMEOUT_US = 2 * 1000 * 1000,
+    ATTEMPT_TIMEOUT_US = 5 * 1000 * 1000
 };
 
 struct run {
@@ -34,30 +32,15 @@ struct esi_session {
     struct rt_list results; /* esi_result.link */
     struct esi_retry_budget budget;
     struct esi_locks locks;
-    struct model_id id; /* of the session, as the coordinator gave it */
-    struct model_lease lease;
-    uint64_t fence_at_us; /* from here on the session claims nothing */
+    struct esi_lease lease;
     uint64_t last_seq;
     struct esi_exchange main;
-    struct esi_exchange keep_alive;
     struct run run; /* while BUSY */
-    enum rt_code failure_code;
-    struct model_error failure; /* when failure_code is not RT_OK */
 };
 
 static uint64_t now_us(const struct esi_session *session)
 {
     return rt_env_now_us(&session->env);
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool has_lease(const struct esi_session *session)
-{
-    return session->state == ESI_SESSION_OPEN || session->state == ESI_SESSION_BUSY;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -68,7 +51,7 @@ static void fill_execute(const struct esi_session *session, struct model_execute
     struct esi_lock_state lock = esi_locks_find(&session->locks, statement->key);
 
     *execute = (struct model_execute_request){
-        .session_id = session->id,
+        .session_id = session->lease.id,
         .request_id = {session->config.client_id, session->run.seq},
         .done_below = session->run.seq,
         .kind = session->run.awaiting ? MODEL_STATEMENT_AWAIT : statement->kind,
@@ -82,29 +65,6 @@ static void fill_execute(const struct esi_session *session, struct model_execute
     if (execute->kind == MODEL_STATEMENT_STORE) {
         execute->has_last_set = lock.has_last_set;
         execute->last_set = lock.last_set;
-    }
-}
-
-static void fill_main(const struct esi_session *session, struct model_request *request)
-{
-    switch (session->state) {
-    case ESI_SESSION_OPENING:
-        request->kind = MODEL_CALL_OPEN_SESSION;
-        request->open_session = (struct model_open_session_request){
-            .request_id = {session->config.client_id, session->run.seq}};
-        memcpy(request->open_session.name, session->config.name, sizeof(session->config.name));
-        break;
-    case ESI_SESSION_BUSY:
-        request->kind = MODEL_CALL_EXECUTE;
-        fill_execute(session, &request->execute);
-        break;
-    case ESI_SESSION_CLOSING:
-        request->kind = MODEL_CALL_CLOSE_SESSION;
-        request->session = (struct model_session_request){session->id};
-        break;
-    case ESI_SESSION_OPEN:
-    case ESI_SESSION_CLOSED:
-        rt_assert(!"an exchange under way");
     }
 }
 
@@ -151,46 +111,39 @@ static void finish_failed(struct esi_session *session, const struct model_respon
     session->state = ESI_SESSION_OPEN;
 }
 
-static void become_closed(struct esi_session *session)
+/* After every step of the lease. */
+static void follow_lease(struct esi_session *session)
 {
-    esi_exchange_give_up(&session->main);
-    esi_exchange_give_up(&session->keep_alive);
+    struct model_response failure = {.code = session->lease.failure_code,
+                                     .error = session->lease.failure};
+
+    if (session->state == ESI_SESSION_OPENING && session->lease.state == ESI_LEASE_HELD)
+        session->state = ESI_SESSION_OPEN;
+    if (session->lease.state != ESI_LEASE_ENDED)
+        return;
+    if (session->state == ESI_SESSION_BUSY)
+        finish_failed(session, &failure);
     session->state = ESI_SESSION_CLOSED;
 }
 
-static void lose(struct esi_session *session, const struct model_response *failure)
+static bool has_expired(struct esi_session *session)
 {
-    if (session->state == ESI_SESSION_BUSY)
-        finish_failed(session, failure);
-    session->failure_code = failure->code;
-    session->failure = failure->error;
-    session->failure.key = (struct rt_bytes){0};
-    become_closed(session);
-}
-
-static bool lose_if_expired(struct esi_session *session)
-{
-    struct model_response failure;
-
-    if (!has_lease(session) || now_us(session) < session->fence_at_us)
+    if (esi_lease_check(&session->lease))
         return false;
-    model_response_fail(&failure, MODEL_REASON_SESSION_UNKNOWN,
-                        "the session's lease of %llu ms ran out without an answer to a KeepAlive",
-                        (unsigned long long)(session->lease.duration_us / 1000));
-    lose(session, &failure);
+    follow_lease(session);
     return true;
 }
 
 /* ---- retries --------------------------------------------------------------------------------- */
 
-/* Waiting for a lock and opening are bounded by the lease and by time alone. */
+/* Waiting for a lock is bounded by the lease alone. */
 static bool may_retry(struct esi_session *session, uint64_t at_us)
 {
     struct esi_exchange *exchange = &session->main;
 
     if (at_us >= exchange->deadline_us)
         return false;
-    if (session->state != ESI_SESSION_BUSY || session->run.awaiting)
+    if (session->run.awaiting)
         return true;
     return exchange->n_attempts < ESI_RETRY_ATTEMPTS_MAX &&
            esi_retry_budget_spend(&session->budget, now_us(session));
@@ -208,24 +161,6 @@ static bool schedule_retry(struct esi_session *session, const struct model_error
     return true;
 }
 
-static void end_main(struct esi_session *session, const struct model_response *failure)
-{
-    switch (session->state) {
-    case ESI_SESSION_OPENING:
-        lose(session, failure);
-        break;
-    case ESI_SESSION_BUSY:
-        finish_failed(session, failure);
-        break;
-    case ESI_SESSION_CLOSING:
-        become_closed(session);
-        break;
-    case ESI_SESSION_OPEN:
-    case ESI_SESSION_CLOSED:
-        break;
-    }
-}
-
 static void on_main_failure(struct esi_session *session, const struct model_response *failure)
 {
     if (failure->error.applied != MODEL_APPLIED_NO)
@@ -236,28 +171,26 @@ static void on_main_failure(struct esi_session *session, const struct model_resp
 
     switch (esi_retry_reaction(failure->code, &failure->error)) {
     case ESI_REACTION_SESSION_LOST:
-        if (has_lease(session))
-            lose(session, failure);
-        else
-            end_main(session, failure);
+        esi_lease_lose(&session->lease, failure);
+        follow_lease(session);
         break;
     case ESI_REACTION_RETRY:
         if (!schedule_retry(session, &failure->error))
-            end_main(session, failure);
+            finish_failed(session, failure);
         break;
     case ESI_REACTION_FAIL:
-        end_main(session, failure);
+        finish_failed(session, failure);
         break;
     }
 }
 
 static void send_main(struct esi_session *session)
 {
-    struct model_request request;
+    struct model_request request = {.kind = MODEL_CALL_EXECUTE};
     struct model_response failure;
     struct rt_error err;
 
-    fill_main(session, &request);
+    fill_execute(session, &request.execute);
     if (esi_post_send(&session->post, &session->main, &request, now_us(session), ATTEMPT_TIMEOUT_US,
                       &err) == RT_OK)
         return;
@@ -265,80 +198,14 @@ static void send_main(struct esi_session *session)
     on_main_failure(session, &failure);
 }
 
-/* ---- lease ----------------------------------------------------------------------------------- */
-
-static void send_keep_alive(struct esi_session *session)
-{
-    struct model_request request = {.kind = MODEL_CALL_KEEP_ALIVE, .session = {session->id}};
-
-    (void)!esi_post_send(&session->post, &session->keep_alive, &request, now_us(session),
-                         model_lease_renew_timeout_us(&session->lease), NULL);
-}
-
-/* Counted from sending, so a late answer can only shorten. */
-static void extend_lease(struct esi_session *session, uint64_t sent_us)
-{
-    uint64_t fence_at_us = model_lease_fence_at(&session->lease, sent_us);
-
-    if (fence_at_us > session->fence_at_us)
-        session->fence_at_us = fence_at_us;
-    session->keep_alive.send_at_us = sent_us + model_lease_renew_interval_us(&session->lease);
-}
-
-static void on_keep_alive_failure(struct esi_session *session, const struct model_response *failure)
-{
-    if (esi_retry_reaction(failure->code, &failure->error) == ESI_REACTION_SESSION_LOST) {
-        lose(session, failure);
-        return;
-    }
-    session->keep_alive.send_at_us =
-        now_us(session) +
-        esi_retry_delay_us(session->keep_alive.n_attempts, 0, rt_env_random(&session->env));
-}
-
-static void on_keep_alive_answer(struct esi_session *session, const struct model_call *call,
-                                 uint64_t sent_us)
-{
-    if (call->response.code != RT_OK) {
-        on_keep_alive_failure(session, &call->response);
-        return;
-    }
-    /* A coordinator with a new configuration may say another length; nonsense changes nothing. */
-    if (call->response.keep_alive.lease_ms != session->lease.duration_us / 1000)
-        (void)!model_lease_init(&session->lease, call->response.keep_alive.lease_ms, NULL);
-    session->keep_alive.n_attempts = 0;
-    extend_lease(session, sent_us);
-}
-
 /* ---- answers --------------------------------------------------------------------------------- */
-
-static void on_opened(struct esi_session *session, const struct model_open_session_response *opened,
-                      uint64_t sent_us)
-{
-    bool retried = session->main.n_attempts > 1;
-    struct model_response failure;
-    struct rt_error err;
-
-    if (model_lease_init(&session->lease, opened->lease_ms, &err) != RT_OK) {
-        model_response_fail(&failure, MODEL_REASON_INVALID_FIELD, "the coordinator's answer: %s",
-                            err.message);
-        lose(session, &failure);
-        return;
-    }
-    session->id = opened->session_id;
-    session->state = ESI_SESSION_OPEN;
-    session->keep_alive = esi_exchange_begin(RT_NEVER);
-    extend_lease(session, sent_us);
-    /* An earlier attempt may have begun the lease that this answer repeats: renew it now. */
-    if (retried)
-        send_keep_alive(session);
-}
 
 static void begin_execute(struct esi_session *session, bool awaiting)
 {
     session->run.awaiting = awaiting;
     session->run.seq = ++session->last_seq;
     session->main = esi_exchange_begin(
+        session->config.coordinator_address,
         awaiting ? RT_NEVER : now_us(session) + session->config.statement_timeout_us);
     if (!awaiting)
         esi_retry_budget_earn(&session->budget);
@@ -372,10 +239,10 @@ static void on_executed(struct esi_session *session, struct model_call *call)
         begin_execute(session, true);
     } else if (response->outcome != MODEL_OUTCOME_DONE) {
         on_protocol_error(session);
-    } else if (is_get && now_us(session) >= session->fence_at_us) {
+    } else if (is_get && now_us(session) >= session->lease.fence_at_us) {
         /* Too late to claim the lock. */
         session->main.maybe = true;
-        (void)lose_if_expired(session);
+        (void)has_expired(session);
     } else {
         esi_locks_note(&session->locks, &call->request.execute, response);
         push_response(session, ESI_OUTCOME_OK, call);
@@ -383,34 +250,11 @@ static void on_executed(struct esi_session *session, struct model_call *call)
     }
 }
 
-static void on_main_answer(struct esi_session *session, struct model_call *call, uint64_t sent_us)
-{
-    if (call->response.code != RT_OK)
-        on_main_failure(session, &call->response);
-    else if (session->state == ESI_SESSION_OPENING)
-        on_opened(session, &call->response.open_session, sent_us);
-    else if (session->state == ESI_SESSION_BUSY)
-        on_executed(session, call);
-    else if (session->state == ESI_SESSION_CLOSING)
-        become_closed(session);
-}
-
-/* The attempt's time is over and its call has not come back. */
-static void expire_attempt(struct esi_session *session, struct esi_exchange *exchange)
+static void expire_attempt(struct esi_session *session)
 {
     struct model_response failure;
 
-    if (!esi_exchange_is_overdue(exchange, now_us(session)))
-        return;
-    model_response_fail(&failure, MODEL_REASON_NONE, "no answer from %.200s within %llu ms",
-                        session->config.coordinator_address,
-                        (unsigned long long)(now_us(session) - esi_exchange_sent_us(exchange)) /
-                            1000);
-    failure.code = RT_DEADLINE_EXCEEDED;
-    esi_exchange_give_up(exchange);
-    if (exchange == &session->keep_alive)
-        on_keep_alive_failure(session, &failure);
-    else
+    if (esi_exchange_expire(&session->main, now_us(session), &failure))
         on_main_failure(session, &failure);
 }
 
@@ -425,10 +269,11 @@ struct esi_session *esi_session_new(const struct esi_session_config *config,
     session->config = *config;
     session->env = *env;
     session->state = ESI_SESSION_OPENING;
-    esi_post_init(&session->post, session->config.coordinator_address);
+    esi_post_init(&session->post);
     rt_list_init(&session->results);
-    session->main = esi_exchange_begin(RT_NEVER);
-    session->keep_alive = esi_exchange_begin(RT_NEVER);
+    esi_lease_init(&session->lease, &session->post, env, session->config.name,
+                   session->config.coordinator_address);
+    session->main = esi_exchange_begin(session->config.coordinator_address, RT_NEVER);
     return session;
 }
 
@@ -449,9 +294,9 @@ void esi_session_open(struct esi_session *session)
 {
     rt_assert(session->state == ESI_SESSION_OPENING && session->last_seq == 0);
     esi_retry_budget_init(&session->budget, now_us(session));
-    session->run.seq = ++session->last_seq;
-    session->main = esi_exchange_begin(now_us(session) + session->config.statement_timeout_us);
-    send_main(session);
+    esi_lease_open(&session->lease,
+                   &(struct model_request_id){session->config.client_id, ++session->last_seq},
+                   session->config.statement_timeout_us);
 }
 
 void esi_session_execute(struct esi_session *session, const struct esi_statement *statement)
@@ -459,9 +304,9 @@ void esi_session_execute(struct esi_session *session, const struct esi_statement
     rt_assert(session->state == ESI_SESSION_OPEN);
     rt_assert(statement->kind != MODEL_STATEMENT_AWAIT);
     session->run = (struct run){.statement = *statement, .started_us = now_us(session)};
-    session->main = esi_exchange_begin(RT_NEVER);
+    session->main = esi_exchange_begin(session->config.coordinator_address, RT_NEVER);
     session->state = ESI_SESSION_BUSY;
-    if (!lose_if_expired(session))
+    if (!has_expired(session))
         begin_execute(session, false);
 }
 
@@ -469,21 +314,15 @@ void esi_session_close(struct esi_session *session)
 {
     if (session->state == ESI_SESSION_CLOSING || session->state == ESI_SESSION_CLOSED)
         return;
-    if (session->state == ESI_SESSION_OPENING) {
-        become_closed(session);
-        return;
-    }
     if (session->state == ESI_SESSION_BUSY) {
         struct model_response failure;
 
         model_response_fail(&failure, MODEL_REASON_CANCELLED, "the statement was given up");
         finish_failed(session, &failure);
     }
-    esi_exchange_give_up(&session->keep_alive);
-    session->run.awaiting = false;
     session->state = ESI_SESSION_CLOSING;
-    session->main = esi_exchange_begin(now_us(session) + CLOSE_TIMEOUT_US);
-    send_main(session);
+    esi_lease_close(&session->lease);
+    follow_lease(session);
 }
 
 void esi_session_call_done(struct esi_session *session, struct model_call *call)
@@ -491,32 +330,31 @@ void esi_session_call_done(struct esi_session *session, struct model_call *call)
     uint64_t sent_us;
     struct esi_exchange *exchange = esi_post_take_back(call, &sent_us);
 
-    if (exchange == &session->keep_alive)
-        on_keep_alive_answer(session, call, sent_us);
+    (void)esi_lease_take(&session->lease, exchange, call, sent_us);
+    if (exchange == &session->main && call->response.code != RT_OK)
+        on_main_failure(session, &call->response);
     else if (exchange == &session->main)
-        on_main_answer(session, call, sent_us);
+        on_executed(session, call);
     (void)model_call_free(call);
-    (void)lose_if_expired(session);
+    (void)esi_lease_check(&session->lease);
+    follow_lease(session);
 }
 
 void esi_session_tick(struct esi_session *session)
 {
-    expire_attempt(session, &session->keep_alive);
-    expire_attempt(session, &session->main);
-    if (lose_if_expired(session))
-        return;
-    if (session->keep_alive.send_at_us <= now_us(session))
-        send_keep_alive(session);
+    expire_attempt(session);
+    esi_lease_tick(&session->lease);
+    follow_lease(session);
     if (session->main.send_at_us <= now_us(session))
         send_main(session);
 }
 
 uint64_t esi_session_next_wakeup_us(const struct esi_session *session)
 {
-    uint64_t next = earlier(esi_exchange_wakeup_us(&session->main),
-                            esi_exchange_wakeup_us(&session->keep_alive));
+    uint64_t main_us = esi_exchange_wakeup_us(&session->main);
+    uint64_t lease_us = esi_lease_wakeup_us(&session->lease);
 
-    return has_lease(session) ? earlier(next, session->fence_at_us) : next;
+    return main_us < lease_us ? main_us : lease_us;
 }
 
 struct model_effects *esi_session_effects(struct esi_session *session)
@@ -546,10 +384,10 @@ enum esi_session_state esi_session_state(const struct esi_session *session)
 
 const struct model_error *esi_session_failure(const struct esi_session *session)
 {
-    return session->failure_code == RT_OK ? NULL : &session->failure;
+    return session->lease.failure_code == RT_OK ? NULL : &session->lease.failure;
 }
 
 enum rt_code esi_session_failure_code(const struct esi_session *session)
 {
-    return session->failure_code;
+    return session->lease.failure_code;
 }
