@@ -135,11 +135,13 @@ static struct found find_verb(int argc, char **argv)
 static enum rt_code check_arguments(const struct cli_verb *verb, const struct rt_options *options,
                                     struct rt_error *err)
 {
+    size_t n_most = verb->n_arguments + verb->n_optional;
+
     if (options->n_positional < verb->n_arguments)
         return rt_fail(err, RT_INVALID_ARGUMENT, "%s is missing (see --help)", verb->arguments);
-    if (options->n_positional > verb->n_arguments)
+    if (options->n_positional > n_most)
         return rt_fail(err, RT_INVALID_ARGUMENT, "unexpected argument '%s' (see --help)",
-                       options->positional[verb->n_arguments]);
+                       options->positional[n_most]);
     return RT_OK;
 }
 

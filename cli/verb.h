@@ -11,15 +11,16 @@
 #include "runtime/base/option.h"
 #include "runtime/model/exit.h"
 
-/* `arguments` are the words after the verb, exactly as many as the table says; `config` is of the
- * verb's own type. Has reported whatever went wrong. */
+/* `arguments` are the words after the verb, as many as the table says, and NULL behind them;
+ * `config` is of the verb's own type. Has reported whatever went wrong. */
 typedef enum model_exit (*cli_verb_fn)(struct cli_context *context, const char *const *arguments,
                                        const void *config);
 
 struct cli_verb {
     const char *name;
-    const char *arguments; /* for the help: "KEY", or "" */
-    size_t n_arguments;
+    const char *arguments;   /* for the help: "KEY", or "" */
+    size_t n_arguments;      /* that must be there */
+    size_t n_optional;       /* that may follow */
     const char *summary;     /* one line for the list, without full stop */
     const char *description; /* paragraph for the help */
     const struct rt_option *options;
