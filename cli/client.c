@@ -256,7 +256,7 @@ static enum rt_code start(struct cli_client *client, struct model_call *call, st
     if (code != RT_OK)
         return code;
     rpc_client_method_of(method->service, method->name, &target);
-    if (method->is_stream)
+    if (method->shape != WIRE_UNARY)
         (void)start_stream(client, channel_to(client, address), &target, message,
                            options.timeout_ms);
     else

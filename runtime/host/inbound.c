@@ -260,6 +260,23 @@ static const struct rpc_stream_handlers stream_handlers = {
     .on_done = on_done,
 };
 
+static struct rpc_method method_of(const struct wire_method *method)
+{
+    struct rpc_method row = {.name = method->name, .user_size = sizeof(struct served)};
+
+    switch (method->shape) {
+    case WIRE_UNARY:
+        row.kind = RPC_UNARY;
+        row.on_call = on_unary;
+        break;
+    case WIRE_EXCHANGE:
+        row.kind = RPC_BIDI;
+        row.stream = &stream_handlers;
+        break;
+    }
+    return row;
+}
+
 enum rt_code host_serve(struct host *host, struct rpc_server *server,
                         const ProtobufCServiceDescriptor *service, struct rt_error *err)
 {
@@ -267,14 +284,7 @@ enum rt_code host_serve(struct host *host, struct rpc_server *server,
     struct rpc_method table[WIRE_SERVICE_METHODS_MAX];
     size_t n_methods = wire_service_methods(service, methods);
 
-    for (size_t i = 0; i < n_methods; i++) {
-        table[i] = (struct rpc_method){
-            .name = methods[i]->name,
-            .kind = methods[i]->is_stream ? RPC_BIDI : RPC_UNARY,
-            .on_call = methods[i]->is_stream ? NULL : on_unary,
-            .stream = methods[i]->is_stream ? &stream_handlers : NULL,
-            .user_size = sizeof(struct served),
-        };
-    }
+    for (size_t i = 0; i < n_methods; i++)
+        table[i] = method_of(methods[i]);
     return rpc_server_add_service(server, service, table, n_methods, host, err);
 }

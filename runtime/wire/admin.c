@@ -327,9 +327,9 @@ static const struct wire_codec list_keys_codec = {fill_list_keys_request, take_l
 
 const struct wire_method wire_admin_methods[3] = {
     WIRE_METHOD(MODEL_CALL_LIST_INSTANCES, admin_service, "ListInstances",
-                admin_service_list_instances, false, &list_instances_codec),
-    WIRE_METHOD(MODEL_CALL_KEY_STATUS, admin_service, "KeyStatus", admin_service_key_status, false,
-                &key_status_codec),
-    WIRE_METHOD(MODEL_CALL_LIST_KEYS, admin_service, "ListKeys", admin_service_list_keys, false,
-                &list_keys_codec),
+                admin_service_list_instances, WIRE_UNARY, &list_instances_codec),
+    WIRE_METHOD(MODEL_CALL_KEY_STATUS, admin_service, "KeyStatus", admin_service_key_status,
+                WIRE_UNARY, &key_status_codec),
+    WIRE_METHOD(MODEL_CALL_LIST_KEYS, admin_service, "ListKeys", admin_service_list_keys,
+                WIRE_UNARY, &list_keys_codec),
 };

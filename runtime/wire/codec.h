@@ -83,9 +83,9 @@ enum {
 void *wire_message_new(const ProtobufCMessageDescriptor *type, struct rt_arena *arena);
 
 /* One row; `messages` is the lower-case name of its messages, without _request and _response. */
-#define WIRE_METHOD(kind, service, name, messages, is_stream, codec)                               \
+#define WIRE_METHOD(kind, service, name, messages, shape, codec)                                   \
     {                                                                                              \
-        kind, is_stream, &redistinto__v1__##service##__descriptor, name,                           \
+        kind, shape, &redistinto__v1__##service##__descriptor, name,                               \
             &redistinto__v1__##messages##_request__descriptor,                                     \
             &redistinto__v1__##messages##_response__descriptor, codec                              \
     }

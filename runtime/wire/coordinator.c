@@ -417,11 +417,12 @@ static const struct wire_codec execute_codec = {fill_execute_request, take_execu
                                                 fill_execute_response, take_execute_response};
 
 const struct wire_method wire_coordinator_methods[4] = {
-    WIRE_METHOD(MODEL_CALL_OPEN_SESSION, coordinator_service, "OpenSession", open_session, false,
-                &open_session_codec),
-    WIRE_METHOD(MODEL_CALL_KEEP_ALIVE, coordinator_service, "KeepAlive", keep_alive, true,
+    WIRE_METHOD(MODEL_CALL_OPEN_SESSION, coordinator_service, "OpenSession", open_session,
+                WIRE_UNARY, &open_session_codec),
+    WIRE_METHOD(MODEL_CALL_KEEP_ALIVE, coordinator_service, "KeepAlive", keep_alive, WIRE_EXCHANGE,
                 &keep_alive_codec),
-    WIRE_METHOD(MODEL_CALL_CLOSE_SESSION, coordinator_service, "CloseSession", close_session, false,
-                &close_session_codec),
-    WIRE_METHOD(MODEL_CALL_EXECUTE, coordinator_service, "Execute", execute, true, &execute_codec),
+    WIRE_METHOD(MODEL_CALL_CLOSE_SESSION, coordinator_service, "CloseSession", close_session,
+                WIRE_UNARY, &close_session_codec),
+    WIRE_METHOD(MODEL_CALL_EXECUTE, coordinator_service, "Execute", execute, WIRE_EXCHANGE,
+                &execute_codec),
 };

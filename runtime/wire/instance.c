@@ -294,14 +294,16 @@ static const struct wire_codec status_codec = {NULL, NULL, fill_status_response,
                                                take_status_response};
 
 const struct wire_method wire_instance_methods[6] = {
-    WIRE_METHOD(MODEL_CALL_SET, instance_service, "Set", instance_service_set, false, &set_codec),
-    WIRE_METHOD(MODEL_CALL_STORE, instance_service, "Store", instance_service_store, false,
+    WIRE_METHOD(MODEL_CALL_SET, instance_service, "Set", instance_service_set, WIRE_UNARY,
+                &set_codec),
+    WIRE_METHOD(MODEL_CALL_STORE, instance_service, "Store", instance_service_store, WIRE_UNARY,
                 &store_codec),
-    WIRE_METHOD(MODEL_CALL_PUT, instance_service, "Put", instance_service_put, false, &put_codec),
-    WIRE_METHOD(MODEL_CALL_READ, instance_service, "Read", instance_service_read, false,
+    WIRE_METHOD(MODEL_CALL_PUT, instance_service, "Put", instance_service_put, WIRE_UNARY,
+                &put_codec),
+    WIRE_METHOD(MODEL_CALL_READ, instance_service, "Read", instance_service_read, WIRE_UNARY,
                 &read_codec),
-    WIRE_METHOD(MODEL_CALL_DELETE, instance_service, "Delete", instance_service_delete, false,
+    WIRE_METHOD(MODEL_CALL_DELETE, instance_service, "Delete", instance_service_delete, WIRE_UNARY,
                 &delete_codec),
     WIRE_METHOD(MODEL_CALL_INSTANCE_STATUS, instance_service, "Status", instance_service_status,
-                false, &status_codec),
+                WIRE_UNARY, &status_codec),
 };

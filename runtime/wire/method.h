@@ -19,10 +19,15 @@
 
 struct wire_codec;
 
+/* How calls of a kind lie in an RPC. */
+enum wire_shape {
+    WIRE_UNARY,    /* one call; a failure is the RPC's status */
+    WIRE_EXCHANGE, /* bidirectional: each message is one call, failures travel in the response */
+};
+
 struct wire_method {
     enum model_call_kind kind;
-    /* Bidirectional: each message is one call; failures travel in the response. */
-    bool is_stream;
+    enum wire_shape shape;
     const ProtobufCServiceDescriptor *service;
     const char *name; /* "Set" */
     /* Each message type belongs to exactly one method. */

@@ -100,8 +100,8 @@ static const struct wire_codec activate_codec = {fill_activate_request, take_act
 static const struct wire_codec drop_codec = {fill_drop_request, take_drop_request, NULL, NULL};
 
 const struct wire_method wire_ownership_methods[3] = {
-    WIRE_METHOD(MODEL_CALL_FENCE, ownership_service, "Fence", fence, false, &fence_codec),
-    WIRE_METHOD(MODEL_CALL_ACTIVATE, ownership_service, "Activate", activate, false,
+    WIRE_METHOD(MODEL_CALL_FENCE, ownership_service, "Fence", fence, WIRE_UNARY, &fence_codec),
+    WIRE_METHOD(MODEL_CALL_ACTIVATE, ownership_service, "Activate", activate, WIRE_UNARY,
                 &activate_codec),
-    WIRE_METHOD(MODEL_CALL_DROP, ownership_service, "Drop", drop, false, &drop_codec),
+    WIRE_METHOD(MODEL_CALL_DROP, ownership_service, "Drop", drop, WIRE_UNARY, &drop_codec),
 };

@@ -309,12 +309,12 @@ static const struct wire_codec pull_rows_codec = {fill_pull_rows_request, take_p
                                                   fill_pull_rows_response, take_pull_rows_response};
 
 const struct wire_method wire_registry_methods[5] = {
-    WIRE_METHOD(MODEL_CALL_REGISTER, registry_service, "Register", register, false,
+    WIRE_METHOD(MODEL_CALL_REGISTER, registry_service, "Register", register, WIRE_UNARY,
                 &register_codec),
-    WIRE_METHOD(MODEL_CALL_RECONCILE, registry_service, "Reconcile", reconcile, true,
+    WIRE_METHOD(MODEL_CALL_RECONCILE, registry_service, "Reconcile", reconcile, WIRE_EXCHANGE,
                 &reconcile_codec),
-    WIRE_METHOD(MODEL_CALL_RENEW, registry_service, "Renew", renew, false, &renew_codec),
-    WIRE_METHOD(MODEL_CALL_LEAVE, registry_service, "Leave", leave, false, &leave_codec),
-    WIRE_METHOD(MODEL_CALL_PULL_ROWS, registry_service, "PullRows", pull_rows, false,
+    WIRE_METHOD(MODEL_CALL_RENEW, registry_service, "Renew", renew, WIRE_UNARY, &renew_codec),
+    WIRE_METHOD(MODEL_CALL_LEAVE, registry_service, "Leave", leave, WIRE_UNARY, &leave_codec),
+    WIRE_METHOD(MODEL_CALL_PULL_ROWS, registry_service, "PullRows", pull_rows, WIRE_UNARY,
                 &pull_rows_codec),
 };

@@ -83,7 +83,7 @@ enum rt_code wire_response_encode(enum model_call_kind kind, const struct model_
     Redistinto__V1__Responder *responder;
     bool done;
 
-    if (response->code != RT_OK && !method->is_stream)
+    if (response->code != RT_OK && method->shape != WIRE_EXCHANGE)
         return fail_unary(response, arena, err);
 
     message = wire_message_new(method->response, arena);
@@ -91,8 +91,9 @@ enum rt_code wire_response_encode(enum model_call_kind kind, const struct model_
     done = message && responder;
     if (done) {
         wire_put_responder(responder, &response->responder);
-        done = method->is_stream ? fill_stream(method, response, arena, message, responder)
-                                 : fill_unary(method, response, arena, message, responder);
+        done = method->shape == WIRE_EXCHANGE
+                   ? fill_stream(method, response, arena, message, responder)
+                   : fill_unary(method, response, arena, message, responder);
     }
     if (!done)
         return rt_fail(err, RT_RESOURCE_EXHAUSTED, "no memory for a %s response", method->name);
@@ -146,7 +147,7 @@ static bool take_outcome(struct wire_input *in, const struct wire_method *method
 {
     const struct wire_stream_response *stream = (const struct wire_stream_response *)message;
 
-    if (!method->is_stream) {
+    if (method->shape != WIRE_EXCHANGE) {
         wire_take_responder(in, ((const struct wire_unary_response *)message)->responder,
                             &response->responder);
         return true;

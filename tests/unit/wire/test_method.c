@@ -57,10 +57,10 @@ Test(method, every_method_of_every_service_is_there)
     cr_assert_eq(total, MODEL_N_CALL_KINDS);
 }
 
-Test(method, streams_are_the_three_that_the_api_has)
+Test(method, exchanges_are_the_three_that_the_api_has)
 {
     for (int kind = 0; kind < MODEL_N_CALL_KINDS; kind++)
-        cr_assert_eq(wire_method_of(kind)->is_stream, kind == MODEL_CALL_RECONCILE ||
-                                                          kind == MODEL_CALL_KEEP_ALIVE ||
-                                                          kind == MODEL_CALL_EXECUTE);
+        cr_assert_eq(wire_method_of(kind)->shape == WIRE_EXCHANGE,
+                     kind == MODEL_CALL_RECONCILE || kind == MODEL_CALL_KEEP_ALIVE ||
+                         kind == MODEL_CALL_EXECUTE);
 }

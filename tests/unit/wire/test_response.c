@@ -16,9 +16,9 @@ enum {
 
 TestSuite(response, .fini = test_alloc_expect_none);
 
-static bool is_stream(int kind)
+static bool is_exchange(int kind)
 {
-    return wire_method_of(kind)->is_stream;
+    return wire_method_of(kind)->shape == WIRE_EXCHANGE;
 }
 
 /* What the caller sees of `sent`. */
@@ -34,7 +34,7 @@ static void exchange(int kind, const struct model_response *sent, struct rt_aren
         wire_response_decode(kind, rig_transfer(message, arena), NULL, arena, ret_got);
         return;
     }
-    cr_assert(!is_stream(kind));
+    cr_assert(!is_exchange(kind));
     cr_assert_eq(code, sent->code);
     cr_assert_eq(err.code, sent->code);
     wire_response_decode(kind, NULL, &err, arena, ret_got);
@@ -74,7 +74,7 @@ Test(response, streams_repeat_the_number)
         struct model_response response;
         ProtobufCMessage *message;
 
-        if (!is_stream(kind))
+        if (!is_exchange(kind))
             continue;
         rig_random_response(&response, kind, RT_ABORTED, &arena, 1);
         cr_assert_eq(wire_response_encode(kind, &response, &arena, &message, NULL), RT_OK);
@@ -97,7 +97,7 @@ static void encode_in_every_arena(int kind, enum rt_code code, uint64_t seed)
         ProtobufCMessage *message = NULL;
         enum rt_code result = wire_response_encode(kind, &response, &arena, &message, &err);
 
-        if (code != RT_OK && !is_stream(kind)) {
+        if (code != RT_OK && !is_exchange(kind)) {
             cr_assert_eq(result, code);
             done = err.detail.size > 0;
         } else {
@@ -447,7 +447,7 @@ Test(response, mutated_bytes)
     for (int kind = 0; kind < MODEL_N_CALL_KINDS; kind++)
         for (uint64_t seed = 0; seed < 300; seed++) {
             decode_mutated(kind, RT_OK, seed);
-            if (is_stream(kind))
+            if (is_exchange(kind))
                 decode_mutated(kind, RT_ABORTED, seed);
         }
 }
