@@ -1,5 +1,5 @@
 /*
- * Server object: start, default deadlines, drain.
+ * Server object: memory, start, default deadlines. How it ends is in server_drain.c.
  *
  * Invariant: call objects are posted to core only in the state STARTED and under the server's lock,
  * so nothing is posted after a drain began. The server's memory goes with its last reference: its
@@ -12,7 +12,6 @@
 #include "runtime/rpc/server_internal.h"
 
 static void on_wakeup(struct rpc_wakeup *wakeup, void *ctx);
-static void on_drained_op(struct rpc_op *op, bool ok);
 
 void rpc_server_lock(struct rpc_server *server)
 {
@@ -59,12 +58,11 @@ struct rpc_server *rpc_server_new(struct rpc_runtime *runtime,
     (void)pthread_mutex_init(&server->lock, NULL);
     rt_list_init(&server->services);
     rt_list_init(&server->expiring);
-    rt_list_init(&server->waiters);
+    rt_list_init(&server->addresses);
     server->unknown.server = server;
     rt_list_init(&server->unknown.pool);
     atomic_init(&server->n_refs, 1);
-    server->grace_end_us = RT_NEVER;
-    rpc_op_init(&server->drained_op, on_drained_op);
+    rpc_server_init_drain(server);
     rpc_wakeup_init(&server->wakeup, runtime, on_wakeup, server);
 
     server->core = rpc_server_core_new(&server->options);
@@ -90,6 +88,7 @@ static void free_server(struct rpc_server *server)
         (void)rt_free(service->methods);
         (void)rt_free(service);
     }
+    rpc_server_free_addresses(server);
     (void)rpc_health_free(server->health);
     (void)pthread_mutex_destroy(&server->lock);
     (void)rt_free(server);
@@ -173,18 +172,6 @@ static struct rpc_call *take_expired(struct rpc_server *server, uint64_t now_us,
     return call;
 }
 
-static void end_grace(struct rpc_server *server, uint64_t now_us)
-{
-    if (!server->core || server->grace_end_us == RT_NEVER)
-        return;
-    if (server->grace_end_us > now_us) {
-        rpc_wakeup_at(&server->wakeup, server->grace_end_us);
-        return;
-    }
-    server->grace_end_us = RT_NEVER;
-    grpc_server_cancel_all_calls(server->core);
-}
-
 static void on_wakeup(struct rpc_wakeup *wakeup, void *ctx)
 {
     struct rpc_server *server = ctx;
@@ -197,144 +184,5 @@ static void on_wakeup(struct rpc_wakeup *wakeup, void *ctx)
         rpc_call_release(call);
     }
     rpc_wakeup_at(wakeup, next_us);
-    end_grace(server, now_us);
-}
-
-/* ---- drain ---- */
-
-static void free_pool(struct rpc_server_method *method)
-{
-    struct rt_list *node;
-
-    while ((node = rt_list_pop_front(&method->pool)))
-        rpc_call_free(RT_LIST_ENTRY(node, struct rpc_call, link));
-}
-
-static void free_pools(struct rpc_server *server)
-{
-    free_pool(&server->unknown);
-    rt_list_for_each (node, &server->services) {
-        struct rpc_server_service *service = RT_LIST_ENTRY(node, struct rpc_server_service, link);
-
-        for (size_t i = 0; i < service->n_methods; i++)
-            free_pool(&service->methods[i]);
-    }
-}
-
-static void free_husk(struct rpc_husk *husk)
-{
-    rpc_server_unref(RT_CONTAINER_OF(husk, struct rpc_server, husk));
-}
-
-static void on_wakeup_closed(struct rpc_wakeup *wakeup, void *ctx)
-{
-    struct rpc_server *server = ctx;
-    struct rpc_runtime *runtime = server->runtime;
-    struct rt_list *node;
-
-    (void)wakeup;
-    free_pools(server);
-    while ((node = rt_list_pop_front(&server->waiters))) {
-        struct rpc_server_waiter *waiter = RT_LIST_ENTRY(node, struct rpc_server_waiter, link);
-
-        if (waiter->cb)
-            waiter->cb(waiter->ctx);
-        (void)rt_free(waiter);
-    }
-    rpc_runtime_lock(runtime);
-    rt_list_remove(&server->link);
-    server->husk.free = free_husk;
-    if (server->is_husk)
-        rt_list_push_back(&runtime->husks, &server->husk.link);
-    rpc_runtime_unlock(runtime);
-    if (!server->is_husk)
-        rpc_server_unref(server);
-    rpc_runtime_advance(runtime);
-}
-
-static bool take_drained(struct rpc_server *server)
-{
-    bool is_drained;
-
-    rpc_server_lock(server);
-    is_drained = server->state == RPC_SERVER_DRAINING && server->is_core_drained &&
-                 atomic_load(&server->n_calls) == 0 && atomic_load(&server->n_streams) == 0;
-    if (is_drained)
-        server->state = RPC_SERVER_DRAINED;
-    rpc_server_unlock(server);
-    return is_drained;
-}
-
-static void on_maybe_drained(struct rpc_job *job)
-{
-    struct rpc_server *server = RT_CONTAINER_OF(job, struct rpc_server, drained_job);
-
-    if (!take_drained(server))
-        return;
-    grpc_server_destroy(RT_TAKE(server->core));
-    rpc_wakeup_close(&server->wakeup, on_wakeup_closed);
-}
-
-static void on_drained_op(struct rpc_op *op, bool ok)
-{
-    struct rpc_server *server = RT_CONTAINER_OF(op, struct rpc_server, drained_op);
-
-    (void)ok;
-    rpc_server_lock(server);
-    server->is_core_drained = true;
-    rpc_runtime_post(server->runtime, &server->drained_job, on_maybe_drained);
-    rpc_server_unlock(server);
-}
-
-void rpc_server_forget(struct rpc_server *server, struct rpc_call *call)
-{
-    rpc_server_lock(server);
-    rt_list_remove(&call->link);
-    (void)atomic_fetch_sub(rpc_call_is_stream(call) ? &server->n_streams : &server->n_calls, 1);
-    if (server->state == RPC_SERVER_DRAINING && server->is_core_drained)
-        rpc_runtime_post(server->runtime, &server->drained_job, on_maybe_drained);
-    rpc_server_unlock(server);
-}
-
-static bool begin_drain(struct rpc_server *server)
-{
-    bool is_first;
-
-    rpc_server_lock(server);
-    is_first = server->state < RPC_SERVER_DRAINING;
-    if (is_first)
-        server->state = RPC_SERVER_DRAINING;
-    rpc_server_unlock(server);
-    return is_first;
-}
-
-void rpc_server_drain(struct rpc_server *server, uint32_t grace_ms, void (*cb)(void *ctx),
-                      void *ctx)
-{
-    struct rpc_server_waiter *waiter = rt_xalloc(sizeof(*waiter));
-    uint64_t end_us = rpc_clock_now_us() + (uint64_t)grace_ms * 1000;
-
-    waiter->cb = cb;
-    waiter->ctx = ctx;
-    rt_list_push_back(&server->waiters, &waiter->link);
-    if (begin_drain(server)) {
-        rpc_health_drain(server->health);
-        rpc_op_arm(&server->drained_op);
-        grpc_server_shutdown_and_notify(server->core, server->runtime->queue, &server->drained_op);
-    }
-    if (end_us < server->grace_end_us)
-        server->grace_end_us = end_us;
-    rpc_wakeup_at(&server->wakeup, end_us);
-}
-
-void rpc_server_drain_all(struct rpc_runtime *runtime, uint32_t grace_ms)
-{
-    rt_list_for_each_safe (node, &runtime->servers) {
-        struct rpc_server *server = RT_LIST_ENTRY(node, struct rpc_server, link);
-
-        if (server->state < RPC_SERVER_DRAINING)
-            server->is_husk = true;
-        if (server->state < RPC_SERVER_DRAINED)
-            rpc_server_drain(server, grace_ms, NULL, NULL);
-    }
+    rpc_server_drain_due(server, now_us);
 }

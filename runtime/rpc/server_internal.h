@@ -58,6 +58,13 @@ struct rpc_server_waiter {
     void *ctx;
 };
 
+/* Where the server listens. */
+struct rpc_server_address {
+    struct rt_list link;
+    uint16_t port; /* 0: unix */
+    char *path;    /* owned; NULL unless unix */
+};
+
 struct rpc_server {
     struct rpc_husk husk;
     struct rt_list link; /* in the runtime's servers */
@@ -71,8 +78,12 @@ struct rpc_server {
     struct rpc_job drained_job;
     struct rpc_wakeup wakeup; /* default deadlines and the drain's grace */
     struct rt_list waiters;   /* loop thread; owned */
-    uint64_t grace_end_us;    /* loop thread */
-    bool is_husk;             /* drained by the shutdown: memory stays until the runtime goes */
+    struct rt_list addresses; /* owned; const after start */
+    /* loop thread; RT_NEVER while not running */
+    uint64_t grace_end_us;  /* calls are cancelled */
+    uint64_t linger_end_us; /* connections without calls are closed */
+    uint64_t sever_at_us;   /* their sockets are shut down */
+    bool is_husk;           /* drained by the shutdown: memory stays until the runtime goes */
     _Atomic uint32_t n_calls;
     _Atomic uint32_t n_streams;
     _Atomic uint32_t n_refs; /* the server itself and each call object */
@@ -173,7 +184,12 @@ void rpc_server_lock(struct rpc_server *server);
 void rpc_server_unlock(struct rpc_server *server);
 void rpc_server_ref(struct rpc_server *server);
 void rpc_server_unref(struct rpc_server *server);
-/* The call is over: out of the lists and counts. */
+
+/* ---- server_drain.c ---- */
+void rpc_server_init_drain(struct rpc_server *server);
+/* Carries out what is due of a drain, and asks for the next wake-up. Loop thread. */
+void rpc_server_drain_due(struct rpc_server *server, uint64_t now_us);
+/* The call is over: out of the lists and counts. Any thread. */
 void rpc_server_forget(struct rpc_server *server, struct rpc_call *call);
 
 /* ---- call.c: life of a call ---- */
@@ -212,6 +228,10 @@ void rpc_call_start_headers(struct rpc_call *call);
 /* ---- server_listen.c ---- */
 /* Core's arguments for these options. */
 grpc_server *rpc_server_core_new(const struct rpc_server_options *options);
+/* Shuts down every connection that was accepted at the server's addresses: core then notices that
+ * its peers are gone, also where it waits to write. */
+void rpc_server_sever(struct rpc_server *server);
+void rpc_server_free_addresses(struct rpc_server *server);
 
 /* ---- health.c ---- */
 struct rpc_health *rpc_health_new(struct rpc_server *server);

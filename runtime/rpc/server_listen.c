@@ -1,12 +1,14 @@
 /*
- * Addresses of a server, and core's arguments. Core says only that a bind failed, and steals the
- * path of a unix socket that somebody still listens on; so the address is looked at here as well.
- * Before the server starts; loop thread; may block on name resolution.
+ * Addresses of a server, its sockets, and core's arguments. Core says only that a bind failed, and
+ * steals the path of a unix socket that somebody still listens on; so the address is looked at here
+ * as well. Listening: before the server starts; may block on name resolution. Loop thread.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <grpc/grpc_security.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "runtime/base/alloc.h"
 #include "runtime/rpc/server_internal.h"
 
 enum {
@@ -119,6 +122,15 @@ static enum rt_code explain(const char *address, struct rt_error *err)
     return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
 }
 
+static void note_address(struct rpc_server *server, const char *path, uint16_t port)
+{
+    struct rpc_server_address *address = rt_xalloc(sizeof(*address));
+
+    address->port = port;
+    address->path = path ? rt_xstrdup(path) : NULL;
+    rt_list_push_back(&server->addresses, &address->link);
+}
+
 enum rt_code rpc_server_listen(struct rpc_server *server, const char *address, uint16_t *ret_port,
                                struct rt_error *err)
 {
@@ -138,7 +150,69 @@ enum rt_code rpc_server_listen(struct rpc_server *server, const char *address, u
         return rt_fail(err, RT_INVALID_ARGUMENT, "cannot listen on '%s'", address);
     if (port <= 0)
         return explain(address, err);
+    note_address(server, is_unix ? address + 5 : NULL, is_unix ? 0 : (uint16_t)port);
     if (ret_port)
         *ret_port = (uint16_t)port;
     return RT_OK;
+}
+
+void rpc_server_free_addresses(struct rpc_server *server)
+{
+    struct rt_list *node;
+
+    while ((node = rt_list_pop_front(&server->addresses))) {
+        struct rpc_server_address *address = RT_LIST_ENTRY(node, struct rpc_server_address, link);
+
+        (void)rt_free(address->path);
+        (void)rt_free(address);
+    }
+}
+
+/* ---- sockets ---- */
+
+union socket_address {
+    struct sockaddr any;
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
+    struct sockaddr_un local;
+};
+
+static bool is_at(const struct rpc_server_address *address, const union socket_address *bound)
+{
+    if (bound->any.sa_family == AF_INET)
+        return address->port != 0 && ntohs(bound->ip4.sin_port) == address->port;
+    if (bound->any.sa_family == AF_INET6)
+        return address->port != 0 && ntohs(bound->ip6.sin6_port) == address->port;
+    return bound->any.sa_family == AF_UNIX && address->path &&
+           strncmp(bound->local.sun_path, address->path, sizeof(bound->local.sun_path)) == 0;
+}
+
+static bool is_of_server(const struct rpc_server *server, int fd)
+{
+    union socket_address bound = {0};
+    socklen_t size = sizeof(bound);
+
+    if (getsockname(fd, &bound.any, &size) < 0)
+        return false;
+    rt_list_for_each (node, &server->addresses) {
+        if (is_at(RT_LIST_ENTRY(node, struct rpc_server_address, link), &bound))
+            return true;
+    }
+    return false;
+}
+
+void rpc_server_sever(struct rpc_server *server)
+{
+    DIR *open_files = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    if (!open_files)
+        return;
+    while ((entry = readdir(open_files))) {
+        int fd = (int)strtol(entry->d_name, NULL, 10);
+
+        if (isdigit((unsigned char)entry->d_name[0]) && is_of_server(server, fd))
+            (void)shutdown(fd, SHUT_RDWR);
+    }
+    (void)closedir(open_files);
 }

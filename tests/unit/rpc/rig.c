@@ -123,9 +123,13 @@ void rig_init(struct rig *rig, const struct rpc_server_options *options)
     rig->runtime = rpc_runtime_new(&runtime_options);
     echo_init(&rig->echo, rig->runtime);
     latch_init(&rig->failures);
-    (void)snprintf(rig->address, sizeof(rig->address), "127.0.0.1:0");
-    start_server(rig, options);
-    (void)snprintf(rig->address, sizeof(rig->address), "127.0.0.1:%u", rig->port);
+    if (rig->address[0] != '\0') {
+        start_server(rig, options);
+    } else {
+        (void)snprintf(rig->address, sizeof(rig->address), "127.0.0.1:0");
+        start_server(rig, options);
+        (void)snprintf(rig->address, sizeof(rig->address), "127.0.0.1:%u", rig->port);
+    }
     rig->channel = rpc_channel_new(rig->runtime, rig->address, NULL);
     (void)pthread_create(&rig->thread, NULL, loop_main, rig->runtime);
 }

@@ -76,7 +76,7 @@ struct rig {
     struct echo echo;
     struct rpc_server *server;
     struct rpc_channel *channel;
-    char address[64];
+    char address[64]; /* set before rig_init, if not a free port of 127.0.0.1 */
     uint16_t port;
     struct latch failures; /* calls of on_failed */
     struct rig_failure last_failure;

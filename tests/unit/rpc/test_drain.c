@@ -1,7 +1,13 @@
 /*
  * Draining: in flight finishes, new is refused, grace ends what hangs.
  */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "tests/support/check.h"
+#include "tests/unit/rpc/raw_peer.h"
 #include "tests/unit/rpc/rig.h"
 
 TestSuite(drain, .fini = test_alloc_expect_none, .timeout = 50);
@@ -119,6 +125,98 @@ Test(drain, idle_server_is_drained_at_once)
     rig_init(&rig, NULL);
     rig_drain(&rig, 60000);
     rig_deinit(&rig);
+}
+
+/* Left alone, core waits 15 s for an answer to its goodbye, and 5 s for a socket that is full. */
+enum {
+    IMPATIENCE_US = 4 * 1000 * 1000
+};
+
+static uint64_t now_us(void)
+{
+    const struct rt_env *env = rpc_runtime_env(rig.runtime);
+
+    return env->now_us(env->ctx);
+}
+
+/* Drains with this grace; whatever the peers do, that takes less than core's own patience. */
+static void expect_swift_drain(uint32_t grace_ms)
+{
+    uint64_t started_us = now_us();
+
+    rig_drain(&rig, grace_ms);
+    cr_assert_lt(now_us() - started_us, IMPATIENCE_US);
+}
+
+/* A call that is answered makes sure that the server has seen the connections made before. */
+static void serve_one(void)
+{
+    cr_assert_eq(rig_command(&rig, ECHO_REPLY, "", &answer), RT_OK);
+}
+
+Test(drain, peers_without_calls_are_not_waited_for)
+{
+    int silent, greeter;
+
+    rig_init(&rig, NULL);
+    silent = raw_peer_connect(rig.address);
+    greeter = raw_peer_connect(rig.address);
+    raw_peer_greet(greeter);
+    serve_one();
+    expect_swift_drain(60000);
+    (void)close(silent);
+    (void)close(greeter);
+    rig_deinit(&rig);
+}
+
+Test(drain, peers_without_calls_do_not_cut_the_calls_of_others)
+{
+    struct drains drains = {.grace_ms = 60000};
+    int greeter;
+
+    latch_init(&drains.done);
+    rig_init(&rig, NULL);
+    greeter = raw_peer_connect(rig.address);
+    raw_peer_greet(greeter);
+    start_call(ECHO_HOLD, &answer);
+    latch_wait(&rig.echo.holds, 1);
+    rig_on_loop(&rig, drain, &drains);
+    rig_answer_held(&rig);
+    latch_wait(&answer.latch, 1);
+    cr_assert_eq(answer.code, RT_OK);
+    latch_wait(&drains.done, 1);
+    (void)close(greeter);
+    rig_deinit(&rig);
+}
+
+static void drain_with_a_deaf_peer(void)
+{
+    int fd;
+
+    rig_init(&rig, NULL);
+    fd = raw_peer_connect(rig.address);
+    raw_peer_greet(fd);
+    raw_peer_expand(fd, 100000, 16000);
+    latch_wait(&rig.echo.refusals, 1);
+    expect_swift_drain(100);
+    (void)close(fd);
+    rig_deinit(&rig);
+}
+
+Test(drain, peer_that_does_not_read_gets_the_grace_and_no_more)
+{
+    drain_with_a_deaf_peer();
+}
+
+Test(drain, peer_that_does_not_read_a_unix_socket)
+{
+    char directory[] = "/tmp/redistinto-test-XXXXXX";
+
+    cr_assert(mkdtemp(directory));
+    (void)snprintf(rig.address, sizeof(rig.address), "unix:%s/socket", directory);
+    drain_with_a_deaf_peer();
+    (void)unlink(rig.address + strlen("unix:"));
+    (void)rmdir(directory);
 }
 
 Test(drain, server_that_was_never_started)
