@@ -1,6 +1,6 @@
 /*
- * A session's memory of its locks: see locks.h. Invariant: a token once known for a key is only
- * ever replaced by that of a later GET. Pure; the session's lock.
+ * A client's memory of its locks: see locks.h. Invariant: a token once known for a key is only ever
+ * replaced by that of a later GET. Pure; the core's lock.
  */
 #include "esi-client/locks.h"
 
@@ -31,16 +31,36 @@ static struct esi_lock *add(struct esi_locks *locks, struct rt_bytes key)
     return lock;
 }
 
+static void drop(struct esi_locks *locks, struct esi_lock *lock)
+{
+    HASH_DEL(locks->by_key, lock);
+    (void)rt_free((void *)lock->key.data);
+    (void)rt_free(lock);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
 void esi_locks_deinit(struct esi_locks *locks)
 {
     struct esi_lock *lock, *next;
 
-    HASH_ITER (hh, locks->by_key, lock, next) {
-        HASH_DEL(locks->by_key, lock);
-        (void)rt_free((void *)lock->key.data);
-        (void)rt_free(lock);
+    HASH_ITER (hh, locks->by_key, lock, next)
+        drop(locks, lock);
+}
+
+void esi_locks_lose_all(struct esi_locks *locks)
+{
+    for (struct esi_lock *lock = locks->by_key; lock; lock = lock->hh.next) {
+        lock->state.held = false;
+        lock->state.lost = true;
     }
+}
+
+void esi_locks_forget(struct esi_locks *locks, struct rt_bytes key, uint64_t token)
+{
+    struct esi_lock *lock = find(locks, key);
+
+    if (lock && lock->state.token == token)
+        drop(locks, lock);
 }
 
 struct esi_lock_state esi_locks_find(const struct esi_locks *locks, struct rt_bytes key)
@@ -50,25 +70,31 @@ struct esi_lock_state esi_locks_find(const struct esi_locks *locks, struct rt_by
     return lock ? lock->state : (struct esi_lock_state){0};
 }
 
-void esi_locks_note(struct esi_locks *locks, const struct model_execute_request *request,
-                    const struct model_execute_response *response)
+static void note_set(struct esi_lock *lock, const struct model_version *version)
 {
-    struct esi_lock *lock = find(locks, request->key);
+    if (lock->state.has_last_set && model_version_compare(version, &lock->state.last_set) < 0)
+        return;
+    lock->state.has_last_set = true;
+    lock->state.last_set = *version;
+}
 
-    switch (request->kind) {
+void esi_locks_note(struct esi_locks *locks, enum model_statement_kind kind, struct rt_bytes key,
+                    uint64_t token, const struct model_version *version)
+{
+    struct esi_lock *lock = find(locks, key);
+
+    switch (kind) {
     case MODEL_STATEMENT_GET:
         if (!lock)
-            lock = add(locks, request->key);
+            lock = add(locks, key);
         /* The holder's second GET keeps its SETs: they are still owed to the next STORE. */
         if (!lock->state.held)
             lock->state = (struct esi_lock_state){.held = true};
-        lock->state.token = response->lock_token;
+        lock->state.token = token;
         break;
     case MODEL_STATEMENT_SET:
-        if (lock && lock->state.held) {
-            lock->state.has_last_set = true;
-            lock->state.last_set = response->data.version;
-        }
+        if (lock && lock->state.held)
+            note_set(lock, version);
         break;
     case MODEL_STATEMENT_DELETE:
         if (lock)

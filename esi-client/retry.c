@@ -40,6 +40,16 @@ enum esi_reaction esi_retry_reaction(enum rt_code code, const struct model_error
     return retry ? ESI_REACTION_RETRY : ESI_REACTION_FAIL;
 }
 
+enum esi_retry_route esi_retry_route(enum rt_code code, const struct model_error *error)
+{
+    if (error->reason == MODEL_REASON_NONE)
+        return ESI_RETRY_ROUTE_SUSPECT;
+    if (error->applied == MODEL_APPLIED_NO && !error->refresh_required &&
+        passes_by_itself(code, error))
+        return ESI_RETRY_ROUTE_KEEP;
+    return ESI_RETRY_ROUTE_REFRESH;
+}
+
 uint64_t esi_retry_delay_us(uint32_t n_failed, uint32_t retry_after_ms, uint64_t random)
 {
     uint64_t middle = ESI_RETRY_BACKOFF_FIRST_US;

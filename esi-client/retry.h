@@ -1,7 +1,7 @@
 /*
  * What a client does with a failed answer: whether the same request may be sent again, after how
- * long, and whether it still has the right to. Source: design "How a client reacts", the routed
- * path: every retry carries the same request_id.
+ * long, whether it still has the right to, and whether its route is still good. Source: design "How
+ * a client reacts"; every retry carries the same request_id.
  *
  * Pure functions over their arguments; re-entrant.
  */
@@ -28,6 +28,16 @@ enum esi_reaction {
 
 /* `code` is not RT_OK. */
 enum esi_reaction esi_retry_reaction(enum rt_code code, const struct model_error *error);
+
+/* What a failed answer of an owner says about the route that led to it. */
+enum esi_retry_route {
+    ESI_RETRY_ROUTE_KEEP,    /* good: the state that refused the request passes by itself */
+    ESI_RETRY_ROUTE_REFRESH, /* of no use for this key */
+    ESI_RETRY_ROUTE_SUSPECT, /* nobody may be there: of no use for any key of this owner */
+};
+
+/* `code` is not RT_OK, and the reaction is RETRY. */
+enum esi_retry_route esi_retry_route(enum rt_code code, const struct model_error *error);
 
 /* Pause before the retry after `n_failed` ≥ 1 attempts: 20 ms·2ⁿ ± 50 %, at most 1 s, and at least
  * what the server asked for. `random` is uniform. */

@@ -244,7 +244,8 @@ static void on_executed(struct esi_session *session, struct model_call *call)
         session->main.maybe = true;
         (void)has_expired(session);
     } else {
-        esi_locks_note(&session->locks, &call->request.execute, response);
+        esi_locks_note(&session->locks, call->request.execute.kind, call->request.execute.key,
+                       response->lock_token, &response->data.version);
         push_response(session, ESI_OUTCOME_OK, call);
         session->state = ESI_SESSION_OPEN;
     }
