@@ -135,6 +135,7 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_INSTANCE_STATUS:
         status(core, call);
         break;
+    case MODEL_CALL_PIPELINE:
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RECONCILE:
     case MODEL_CALL_RENEW:

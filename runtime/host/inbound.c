@@ -270,6 +270,7 @@ static struct rpc_method method_of(const struct wire_method *method)
         row.on_call = on_unary;
         break;
     case WIRE_EXCHANGE:
+    case WIRE_BATCH:
         row.kind = RPC_BIDI;
         row.stream = &stream_handlers;
         break;

@@ -125,7 +125,7 @@ static enum rt_code start(struct host *host, struct model_call *call, const stru
         return rt_fail(err, RT_DEADLINE_EXCEEDED, "no time left to call %s", call->address);
     if (host->is_stopping)
         return rt_fail(err, RT_CANCELLED, "the service is stopping");
-    if (wire_method_of(call->request.kind)->shape == WIRE_EXCHANGE)
+    if (wire_shape_has_exchange(wire_method_of(call->request.kind)->shape))
         return host_lane_start(host, call, time, err);
     return start_unary(host, call, time->timeout_ms, err);
 }
@@ -133,7 +133,7 @@ static enum rt_code start(struct host *host, struct model_call *call, const stru
 void host_outbound_start(struct host *host, struct model_call *call)
 {
     struct host_time time = time_of(host, call);
-    bool is_exchange = wire_method_of(call->request.kind)->shape == WIRE_EXCHANGE;
+    bool has_exchange = wire_shape_has_exchange(wire_method_of(call->request.kind)->shape);
     struct rt_error err = RT_ERROR_INIT;
     enum rt_code code;
 
@@ -143,6 +143,6 @@ void host_outbound_start(struct host *host, struct model_call *call)
 
     if (code != RT_OK)
         refuse(host, call, &err);
-    else if (is_exchange)
+    else if (has_exchange)
         rpc_wakeup_at(&host->lane_wakeup, time.deadline_us);
 }

@@ -66,6 +66,41 @@ static void copy_pull_rows_request(struct copier *copier, struct model_pull_rows
         copy_bytes(copier, &pull->keys[i]);
 }
 
+/* A failure of one operation; its fields are plain but for the key. */
+static const struct model_error *copy_error(struct copier *copier, const struct model_error *error)
+{
+    struct model_error *copy = error ? copy_array(copier, error, 1, sizeof(*error)) : NULL;
+
+    if (copy)
+        copy_bytes(copier, &copy->key);
+    return copy;
+}
+
+static void copy_pipeline_request(struct copier *copier, struct model_pipeline_request *pipeline)
+{
+    pipeline->operations = copy_array(copier, pipeline->operations, pipeline->n_operations,
+                                      sizeof(*pipeline->operations));
+    for (size_t i = 0; pipeline->operations && i < pipeline->n_operations; i++) {
+        struct model_pipeline_operation *operation = &pipeline->operations[i];
+
+        copy_bytes(copier, &operation->key);
+        copy_bytes(copier, &operation->value);
+        operation->refused = copy_error(copier, operation->refused);
+    }
+}
+
+static void copy_pipeline_response(struct copier *copier, struct model_pipeline_response *pipeline)
+{
+    pipeline->results =
+        copy_array(copier, pipeline->results, pipeline->n_results, sizeof(*pipeline->results));
+    for (size_t i = 0; pipeline->results && i < pipeline->n_results; i++) {
+        struct model_pipeline_result *result = &pipeline->results[i];
+
+        copy_bytes(copier, &result->data.value);
+        result->error = copy_error(copier, result->error);
+    }
+}
+
 enum rt_code model_request_copy(struct model_request *ret_copy, const struct model_request *source,
                                 struct rt_arena *arena, struct rt_error *err)
 {
@@ -94,6 +129,9 @@ enum rt_code model_request_copy(struct model_request *ret_copy, const struct mod
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
         copy_data_request(&copier, &ret_copy->data);
+        break;
+    case MODEL_CALL_PIPELINE:
+        copy_pipeline_request(&copier, &ret_copy->pipeline);
         break;
     case MODEL_CALL_EXECUTE:
         copy_bytes(&copier, &ret_copy->execute.key);
@@ -162,6 +200,9 @@ enum rt_code model_response_copy(struct model_response *ret_copy,
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
         copy_bytes(&copier, &ret_copy->data.value);
+        break;
+    case MODEL_CALL_PIPELINE:
+        copy_pipeline_response(&copier, &ret_copy->pipeline);
         break;
     case MODEL_CALL_EXECUTE:
         copy_bytes(&copier, &ret_copy->execute.data.value);

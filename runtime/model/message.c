@@ -22,6 +22,7 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_PUT] = "PUT",
         [MODEL_CALL_READ] = "READ",
         [MODEL_CALL_DELETE] = "DELETE",
+        [MODEL_CALL_PIPELINE] = "PIPELINE",
         [MODEL_CALL_INSTANCE_STATUS] = "INSTANCE_STATUS",
         [MODEL_CALL_OPEN_SESSION] = "OPEN_SESSION",
         [MODEL_CALL_KEEP_ALIVE] = "KEEP_ALIVE",
@@ -99,6 +100,9 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
         response->data = (struct model_data_response){0};
+        break;
+    case MODEL_CALL_PIPELINE:
+        response->pipeline = (struct model_pipeline_response){0};
         break;
     case MODEL_CALL_INSTANCE_STATUS:
         response->instance_status = (struct model_instance_status_response){0};

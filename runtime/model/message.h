@@ -32,6 +32,7 @@ enum model_call_kind {
     MODEL_CALL_PUT,
     MODEL_CALL_READ,
     MODEL_CALL_DELETE,
+    MODEL_CALL_PIPELINE, /* outbound only: a core never gets one, its host takes it apart */
     MODEL_CALL_INSTANCE_STATUS,
     /* CoordinatorService, client → coordinator */
     MODEL_CALL_OPEN_SESSION,
@@ -227,6 +228,49 @@ struct model_data_response {
     uint64_t entries_free;
 };
 
+struct model_error;
+
+/* One of a batch: a data request without what the batch shares. */
+struct model_pipeline_operation {
+    enum model_call_kind kind; /* SET STORE PUT READ DELETE; decoded: else refused */
+    struct rt_bytes key;
+    struct rt_bytes value; /* SET, PUT */
+    uint64_t epoch;
+    uint64_t seq;         /* of the request id; 0 = none */
+    uint64_t first_epoch; /* epoch under which the client sent this request id first */
+    uint64_t lock_token;  /* 0 = none */
+    bool has_last_set;    /* STORE */
+    struct model_version last_set;
+    bool has_if_version; /* PUT, DELETE */
+    struct model_version if_version;
+    enum model_consistency consistency; /* READ */
+    const struct model_error *refused;  /* decoded: a field breaks a rule; NULL = none does */
+};
+
+/* Many operations for one owner. Those on one key take effect in their order. */
+struct model_pipeline_request {
+    struct model_id cluster_id;
+    char owner[MODEL_NAME_MAX + 1];
+    uint64_t incarnation;
+    uint64_t term;
+    struct model_id client; /* of all request ids; may be none when no operation has one */
+    uint64_t done_below;
+    struct model_pipeline_operation *operations; /* at most MODEL_PIPELINE_OPERATIONS_MAX */
+    size_t n_operations;
+};
+
+struct model_pipeline_result {
+    enum rt_code code;
+    const struct model_error *error; /* NULL when code is RT_OK */
+    struct model_data_response data; /* when code is RT_OK; without entries_free */
+};
+
+struct model_pipeline_response {
+    struct model_pipeline_result *results; /* of the operations, in their order */
+    size_t n_results;
+    uint64_t entries_free;
+};
+
 struct model_instance_status_response {
     char name[MODEL_NAME_MAX + 1];
     struct model_id cluster_id;
@@ -414,6 +458,7 @@ struct model_request {
         struct model_activate_request activate;
         struct model_drop_request drop;
         struct model_data_request data; /* SET STORE PUT READ DELETE */
+        struct model_pipeline_request pipeline;
         struct model_open_session_request open_session;
         struct model_session_request session; /* KEEP_ALIVE CLOSE_SESSION */
         struct model_execute_request execute;
@@ -432,6 +477,7 @@ struct model_response {
         struct model_renew_response renew;
         struct model_pull_rows_response pull_rows;
         struct model_data_response data; /* also FENCE ACTIVATE */
+        struct model_pipeline_response pipeline;
         struct model_instance_status_response instance_status;
         struct model_open_session_response open_session;
         struct model_keep_alive_response keep_alive;

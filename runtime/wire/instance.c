@@ -2,8 +2,7 @@
  * InstanceService: see codec.h. SET is the hot path: reading a request allocates nothing, writing
  * an answer takes memory from the arena only. Any thread; no state.
  */
-#include "redistinto/v1/instance.pb-c.h"
-#include "runtime/wire/codec.h"
+#include "runtime/wire/data.h"
 #include "runtime/wire/key_response.h"
 
 WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__InstanceServiceSetResponse);
@@ -168,7 +167,7 @@ static void take_put_request(struct wire_input *in, const void *pointer,
     data->has_if_version = wire_take_version(message->if_version, &data->if_version);
 }
 
-static Redistinto__V1__Consistency put_consistency(enum model_consistency consistency)
+Redistinto__V1__Consistency wire_put_consistency(enum model_consistency consistency)
 {
     switch (consistency) {
     case MODEL_READ_LINEARIZABLE:
@@ -179,8 +178,8 @@ static Redistinto__V1__Consistency put_consistency(enum model_consistency consis
     return REDISTINTO__V1__CONSISTENCY__CONSISTENCY_UNSPECIFIED;
 }
 
-static enum model_consistency take_consistency(struct wire_input *in,
-                                               Redistinto__V1__Consistency consistency)
+enum model_consistency wire_take_consistency(struct wire_input *in,
+                                             Redistinto__V1__Consistency consistency)
 {
     switch ((int)consistency) {
     case REDISTINTO__V1__CONSISTENCY__CONSISTENCY_UNSPECIFIED:
@@ -203,7 +202,7 @@ static bool fill_read_request(const struct model_request *request, struct rt_are
     if (!parts)
         return false;
     message->header = &parts->header;
-    message->consistency = put_consistency(request->data.consistency);
+    message->consistency = wire_put_consistency(request->data.consistency);
     return true;
 }
 
@@ -213,7 +212,7 @@ static void take_read_request(struct wire_input *in, const void *pointer,
     const Redistinto__V1__InstanceServiceReadRequest *message = pointer;
 
     take_header(in, message->header, &request->data);
-    request->data.consistency = take_consistency(in, message->consistency);
+    request->data.consistency = wire_take_consistency(in, message->consistency);
 }
 
 static bool fill_delete_request(const struct model_request *request, struct rt_arena *arena,
@@ -293,7 +292,7 @@ static const struct wire_codec delete_codec = {fill_delete_request, take_delete_
 static const struct wire_codec status_codec = {NULL, NULL, fill_status_response,
                                                take_status_response};
 
-const struct wire_method wire_instance_methods[6] = {
+const struct wire_method wire_instance_methods[7] = {
     WIRE_METHOD(MODEL_CALL_SET, instance_service, "Set", instance_service_set, WIRE_UNARY,
                 &set_codec),
     WIRE_METHOD(MODEL_CALL_STORE, instance_service, "Store", instance_service_store, WIRE_UNARY,
@@ -304,6 +303,8 @@ const struct wire_method wire_instance_methods[6] = {
                 &read_codec),
     WIRE_METHOD(MODEL_CALL_DELETE, instance_service, "Delete", instance_service_delete, WIRE_UNARY,
                 &delete_codec),
+    WIRE_METHOD(MODEL_CALL_PIPELINE, instance_service, "Pipeline", instance_service_pipeline,
+                WIRE_BATCH, &wire_pipeline_codec),
     WIRE_METHOD(MODEL_CALL_INSTANCE_STATUS, instance_service, "Status", instance_service_status,
                 WIRE_UNARY, &status_codec),
 };

@@ -23,7 +23,14 @@ struct wire_codec;
 enum wire_shape {
     WIRE_UNARY,    /* one call; a failure is the RPC's status */
     WIRE_EXCHANGE, /* bidirectional: each message is one call, failures travel in the response */
+    WIRE_BATCH,    /* the same on the wire; a server takes the call apart into its operations */
 };
+
+/* Whether messages carry an exchange (request.h), and failures travel in the response. */
+static inline bool wire_shape_has_exchange(enum wire_shape shape)
+{
+    return shape == WIRE_EXCHANGE || shape == WIRE_BATCH;
+}
 
 struct wire_method {
     enum model_call_kind kind;

@@ -34,7 +34,7 @@ struct wire_exchange {
     uint32_t timeout_ms; /* remaining time; 0 = the server's default */
 };
 
-/* Only for messages of methods of shape WIRE_EXCHANGE. */
+/* Only where wire_shape_has_exchange(). */
 struct wire_exchange wire_request_exchange(const ProtobufCMessage *request);
 void wire_request_set_exchange(ProtobufCMessage *request, const struct wire_exchange *exchange);
 

@@ -13,32 +13,6 @@
 
 /* ---- writing ---- */
 
-/* A stream's failure: code, message and RoutingError inside the response. */
-struct stream_error {
-    Redistinto__V1__Error message;
-    struct wire_routing routing;
-    char text[MODEL_ERROR_MESSAGE_MAX + 1];
-};
-
-static bool fill_stream_error(const struct model_response *response, struct rt_arena *arena,
-                              struct wire_stream_response *message)
-{
-    struct stream_error *error = rt_arena_alloc(arena, sizeof(*error));
-
-    if (!error)
-        return false;
-    (void)snprintf(error->text, sizeof(error->text), "%s", response->error.message);
-    wire_text_clean(error->text);
-    wire_routing_fill(&error->routing, response);
-    redistinto__v1__error__init(&error->message);
-    error->message.code = (int32_t)response->code;
-    error->message.message = error->text;
-    error->message.routing = &error->routing.message;
-    message->outcome_case = WIRE_OUTCOME_ERROR;
-    message->error = &error->message;
-    return true;
-}
-
 static bool fill_stream(const struct wire_method *method, const struct model_response *response,
                         struct rt_arena *arena, ProtobufCMessage *message,
                         Redistinto__V1__Responder *responder)
@@ -46,8 +20,12 @@ static bool fill_stream(const struct wire_method *method, const struct model_res
     struct wire_stream_response *stream = (struct wire_stream_response *)message;
 
     stream->responder = responder;
-    if (response->code != RT_OK)
-        return fill_stream_error(response, arena, stream);
+    if (response->code != RT_OK) {
+        stream->outcome_case = WIRE_OUTCOME_ERROR;
+        stream->error =
+            wire_put_error(response->code, &response->error, &response->responder, arena);
+        return stream->error != NULL;
+    }
     stream->outcome_case = WIRE_OUTCOME_RESULT;
     return method->codec->fill_response(response, arena, message);
 }
@@ -83,7 +61,7 @@ enum rt_code wire_response_encode(enum model_call_kind kind, const struct model_
     Redistinto__V1__Responder *responder;
     bool done;
 
-    if (response->code != RT_OK && method->shape != WIRE_EXCHANGE)
+    if (response->code != RT_OK && !wire_shape_has_exchange(method->shape))
         return fail_unary(response, arena, err);
 
     message = wire_message_new(method->response, arena);
@@ -91,7 +69,7 @@ enum rt_code wire_response_encode(enum model_call_kind kind, const struct model_
     done = message && responder;
     if (done) {
         wire_put_responder(responder, &response->responder);
-        done = method->shape == WIRE_EXCHANGE
+        done = wire_shape_has_exchange(method->shape)
                    ? fill_stream(method, response, arena, message, responder)
                    : fill_unary(method, response, arena, message, responder);
     }
@@ -117,28 +95,11 @@ void wire_response_set_exchange_id(ProtobufCMessage *response, uint64_t id)
 
 /* ---- reading ---- */
 
-static void take_failure(struct model_response *response, int code, const char *text)
-{
-    bool known = code > RT_OK && code <= RT_UNAUTHENTICATED;
-
-    model_response_fail(response, MODEL_REASON_NONE, "%s", text ? text : "");
-    wire_text_clean(response->error.message);
-    response->code = known ? (enum rt_code)code : RT_UNKNOWN;
-}
-
 static void take_unary_failure(struct model_response *response, const struct rt_error *err,
                                struct rt_arena *arena)
 {
-    take_failure(response, (int)err->code, err->message);
+    response->code = wire_take_plain_error((int)err->code, err->message, &response->error);
     (void)wire_status_parse(err->detail, arena, &response->error, &response->responder);
-}
-
-static void take_stream_failure(struct model_response *response,
-                                const Redistinto__V1__Error *message)
-{
-    take_failure(response, message->code, message->message);
-    if (message->routing)
-        (void)wire_routing_read(message->routing, &response->error, &response->responder);
 }
 
 /* False when the message holds a failure, which is taken. */
@@ -147,7 +108,7 @@ static bool take_outcome(struct wire_input *in, const struct wire_method *method
 {
     const struct wire_stream_response *stream = (const struct wire_stream_response *)message;
 
-    if (method->shape != WIRE_EXCHANGE) {
+    if (!wire_shape_has_exchange(method->shape)) {
         wire_take_responder(in, ((const struct wire_unary_response *)message)->responder,
                             &response->responder);
         return true;
@@ -156,7 +117,7 @@ static bool take_outcome(struct wire_input *in, const struct wire_method *method
     if (stream->outcome_case == WIRE_OUTCOME_RESULT)
         return true;
     if (stream->outcome_case == WIRE_OUTCOME_ERROR)
-        take_stream_failure(response, stream->error);
+        response->code = wire_take_error(stream->error, &response->error, &response->responder);
     else
         wire_input_missing(in, "outcome");
     return false;

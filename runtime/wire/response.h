@@ -34,7 +34,7 @@ void wire_response_decode(enum model_call_kind kind, const ProtobufCMessage *mes
  * The responder is left alone. */
 void wire_response_refuse(struct model_response *response, const struct rt_error *err);
 
-/* Only for messages of methods of shape WIRE_EXCHANGE. */
+/* Only where wire_shape_has_exchange(). */
 uint64_t wire_response_exchange_id(const ProtobufCMessage *response);
 void wire_response_set_exchange_id(ProtobufCMessage *response, uint64_t id);
 

@@ -24,9 +24,16 @@ static const char routing_url[] = "type.googleapis.com/redistinto.v1.RoutingErro
 static const char error_info_url[] = "type.googleapis.com/google.rpc.ErrorInfo";
 static const char retry_info_url[] = "type.googleapis.com/google.rpc.RetryInfo";
 
-void wire_routing_fill(struct wire_routing *ret_routing, const struct model_response *response)
+/* Memory of one RoutingError; the filled message borrows from error, responder and from here. */
+struct routing {
+    Redistinto__V1__RoutingError message;
+    Redistinto__V1__Responder responder;
+    Redistinto__V1__Hint hint;
+};
+
+static void fill_routing(struct routing *ret_routing, const struct model_error *error,
+                         const struct model_responder *responder)
 {
-    const struct model_error *error = &response->error;
     Redistinto__V1__RoutingError *message = &ret_routing->message;
     struct rt_bytes key = error->key;
 
@@ -39,7 +46,7 @@ void wire_routing_fill(struct wire_routing *ret_routing, const struct model_resp
     message->key = wire_put_bytes(key);
     message->request_epoch = error->request_epoch;
     message->current_epoch = error->current_epoch;
-    wire_put_responder(&ret_routing->responder, &response->responder);
+    wire_put_responder(&ret_routing->responder, responder);
     message->responder = &ret_routing->responder;
     message->retry_after_ms = error->retry_after_ms;
     message->refresh_required = error->refresh_required;
@@ -107,13 +114,13 @@ size_t wire_status_build(const struct model_response *response, uint8_t ret_byte
     uint8_t routing_bytes[ROUTING_MAX];
     char text[MODEL_ERROR_MESSAGE_MAX + 1];
     struct details details = {.n = 0};
-    struct wire_routing routing;
+    struct routing routing;
     Google__Rpc__Status status;
 
     add_error_info(&details, &response->error, error_info_bytes);
     if (response->error.retry_after_ms > 0)
         add_retry_info(&details, &response->error, retry_info_bytes);
-    wire_routing_fill(&routing, response);
+    fill_routing(&routing, &response->error, &response->responder);
     add_detail(&details, routing_url, &routing.message.base, routing_bytes, ROUTING_MAX);
 
     (void)snprintf(text, sizeof(text), "%s", response->error.message);
@@ -127,10 +134,37 @@ size_t wire_status_build(const struct model_response *response, uint8_t ret_byte
     return protobuf_c_message_pack(&status.base, ret_bytes);
 }
 
+/* Of a stream: code, message and RoutingError inside the response. */
+struct stream_error {
+    Redistinto__V1__Error message;
+    struct routing routing;
+    char text[MODEL_ERROR_MESSAGE_MAX + 1];
+};
+
+Redistinto__V1__Error *wire_put_error(enum rt_code code, const struct model_error *error,
+                                      const struct model_responder *responder,
+                                      struct rt_arena *arena)
+{
+    struct stream_error *memory = rt_arena_alloc(arena, sizeof(*memory));
+
+    if (!memory)
+        return NULL;
+    (void)snprintf(memory->text, sizeof(memory->text), "%s", error->message);
+    wire_text_clean(memory->text);
+    fill_routing(&memory->routing, error, responder);
+    redistinto__v1__error__init(&memory->message);
+    memory->message.code = (int32_t)code;
+    memory->message.message = memory->text;
+    memory->message.routing = &memory->routing.message;
+    return &memory->message;
+}
+
 /* ---- reading ---- */
 
-bool wire_routing_read(const Redistinto__V1__RoutingError *message, struct model_error *ret_error,
-                       struct model_responder *ret_responder)
+/* The responder is left alone when none is named; false, and all untouched, when a rule of the API
+ * is broken. */
+static bool read_routing(const Redistinto__V1__RoutingError *message, struct model_error *ret_error,
+                         struct model_responder *ret_responder)
 {
     struct wire_input in = {.code = RT_OK};
     struct model_error error = {.applied = MODEL_APPLIED_MAYBE};
@@ -162,6 +196,26 @@ bool wire_routing_read(const Redistinto__V1__RoutingError *message, struct model
     if (message->responder)
         *ret_responder = responder;
     return true;
+}
+
+enum rt_code wire_take_plain_error(int code, const char *text, struct model_error *ret_error)
+{
+    bool known = code > RT_OK && code <= RT_UNAUTHENTICATED;
+
+    *ret_error = (struct model_error){.reason = MODEL_REASON_NONE, .applied = MODEL_APPLIED_MAYBE};
+    (void)snprintf(ret_error->message, sizeof(ret_error->message), "%s", text ? text : "");
+    wire_text_clean(ret_error->message);
+    return known ? (enum rt_code)code : RT_UNKNOWN;
+}
+
+enum rt_code wire_take_error(const Redistinto__V1__Error *message, struct model_error *ret_error,
+                             struct model_responder *ret_responder)
+{
+    enum rt_code code = wire_take_plain_error(message->code, message->message, ret_error);
+
+    if (message->routing)
+        (void)read_routing(message->routing, ret_error, ret_responder);
+    return code;
 }
 
 static void *arena_alloc(void *ctx, size_t size)
@@ -204,7 +258,7 @@ bool wire_status_parse(struct rt_bytes detail, struct rt_arena *arena,
         return false;
     error = *ret_error;
     message = find_routing(detail, &memory);
-    valid = message && wire_routing_read(message, &error, &responder) &&
+    valid = message && read_routing(message, &error, &responder) &&
             rt_arena_copy(arena, error.key, &error.key);
     rt_arena_reset(&memory);
     if (!valid)

@@ -35,18 +35,20 @@ bool wire_status_parse(struct rt_bytes detail, struct rt_arena *arena,
 
 /* ---- the same without the envelope, for streams ---- */
 
-/* Memory of one RoutingError; filled messages borrow from the response and from here. */
-struct wire_routing {
-    Redistinto__V1__RoutingError message;
-    Redistinto__V1__Responder responder;
-    Redistinto__V1__Hint hint;
-};
+/* A failure inside a message; it is in `arena` and borrows from `error` and `responder`. NULL when
+ * the arena is full. */
+Redistinto__V1__Error *wire_put_error(enum rt_code code, const struct model_error *error,
+                                      const struct model_responder *responder,
+                                      struct rt_arena *arena);
 
-void wire_routing_fill(struct wire_routing *ret_routing, const struct model_response *response);
+/* Fills the error and returns its code, never RT_OK. Without a usable RoutingError it is of reason
+ * NONE and applied MAYBE. The key borrows from `message`; a responder that it does not name is left
+ * alone. */
+enum rt_code wire_take_error(const Redistinto__V1__Error *message, struct model_error *ret_error,
+                             struct model_responder *ret_responder);
 
-/* As wire_status_parse; the key borrows from `message`, and a responder that it does not name is
- * left alone. */
-bool wire_routing_read(const Redistinto__V1__RoutingError *message, struct model_error *ret_error,
-                       struct model_responder *ret_responder);
+/* A failure with nothing but code and text, which is cut and cleaned: NONE, MAYBE. Returns the
+ * code, RT_UNKNOWN for a number that is none. */
+enum rt_code wire_take_plain_error(int code, const char *text, struct model_error *ret_error);
 
 #endif

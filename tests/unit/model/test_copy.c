@@ -12,7 +12,7 @@ TestSuite(copy, .fini = test_alloc_expect_none);
 
 enum {
     N_ITEMS = 3,
-    MAX_VIEWS = 8,
+    MAX_VIEWS = 9,
 };
 
 /* Everything that a source message borrows. */
@@ -25,7 +25,10 @@ struct source {
         struct rt_bytes views[N_ITEMS];
         struct model_instance_info instances[N_ITEMS];
         struct model_key_info keys[N_ITEMS];
+        struct model_pipeline_operation operations[N_ITEMS];
+        struct model_pipeline_result results[N_ITEMS];
     };
+    struct model_error errors[N_ITEMS];
 };
 
 /* "text0", "text1", … in the order of the calls. */
@@ -49,6 +52,34 @@ static struct rt_bytes *fill_views(struct source *source)
     for (size_t i = 0; i < N_ITEMS; i++)
         source->views[i] = view(source);
     return source->views;
+}
+
+static const struct model_error *fill_error(struct source *source, size_t i)
+{
+    source->errors[i] = (struct model_error){.key = view(source), .request_epoch = 500 + i};
+    return &source->errors[i];
+}
+
+static struct model_pipeline_operation *fill_operations(struct source *source)
+{
+    for (size_t i = 0; i < N_ITEMS; i++) {
+        struct model_pipeline_operation *operation = &source->operations[i];
+
+        *operation = (struct model_pipeline_operation){.seq = 600 + i};
+        operation->key = view(source);
+        operation->value = view(source);
+        operation->refused = i == 0 ? NULL : fill_error(source, i);
+    }
+    return source->operations;
+}
+
+static struct model_pipeline_result *fill_results(struct source *source)
+{
+    for (size_t i = 0; i < N_ITEMS; i++) {
+        source->results[i] = (struct model_pipeline_result){.data.value = view(source)};
+        source->results[i].error = i == 0 ? NULL : fill_error(source, i);
+    }
+    return source->results;
 }
 
 static void fill_request(struct model_request *request, enum model_call_kind kind,
@@ -88,6 +119,11 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
         request->data.header.key = view(source);
         request->data.header.lock_token = 14;
         request->data.value = view(source);
+        break;
+    case MODEL_CALL_PIPELINE:
+        request->pipeline.operations = fill_operations(source);
+        request->pipeline.n_operations = N_ITEMS;
+        request->pipeline.term = 28;
         break;
     case MODEL_CALL_EXECUTE:
         request->execute.key = view(source);
@@ -148,6 +184,11 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_DELETE:
         response->data.value = view(source);
         response->data.version.seq = 21;
+        break;
+    case MODEL_CALL_PIPELINE:
+        response->pipeline.results = fill_results(source);
+        response->pipeline.n_results = N_ITEMS;
+        response->pipeline.entries_free = 29;
         break;
     case MODEL_CALL_EXECUTE:
         response->execute.data.value = view(source);
@@ -218,6 +259,36 @@ static bool bytes_arrays_match(const struct rt_bytes *copy, const struct rt_byte
     return copy != expected;
 }
 
+static bool errors_match(const struct model_error *copy, const struct model_error *expected)
+{
+    if (!expected)
+        return !copy;
+    return copy != expected && views_match(&copy->key, &expected->key) &&
+           copy->request_epoch == expected->request_epoch;
+}
+
+static bool operations_match(const struct model_pipeline_request *copy,
+                             const struct model_pipeline_request *expected)
+{
+    for (size_t i = 0; i < N_ITEMS; i++)
+        if (!views_match(&copy->operations[i].key, &expected->operations[i].key) ||
+            !views_match(&copy->operations[i].value, &expected->operations[i].value) ||
+            !errors_match(copy->operations[i].refused, expected->operations[i].refused) ||
+            copy->operations[i].seq != 600 + i)
+            return false;
+    return copy->n_operations == N_ITEMS && copy->term == 28;
+}
+
+static bool results_match(const struct model_pipeline_response *copy,
+                          const struct model_pipeline_response *expected)
+{
+    for (size_t i = 0; i < N_ITEMS; i++)
+        if (!views_match(&copy->results[i].data.value, &expected->results[i].data.value) ||
+            !errors_match(copy->results[i].error, expected->results[i].error))
+            return false;
+    return copy->n_results == N_ITEMS && copy->entries_free == 29;
+}
+
 static bool requests_match(const struct model_request *copy, const struct model_request *expected)
 {
     switch (expected->kind) {
@@ -245,6 +316,8 @@ static bool requests_match(const struct model_request *copy, const struct model_
         return views_match(&copy->data.header.key, &expected->data.header.key) &&
                views_match(&copy->data.value, &expected->data.value) &&
                copy->data.header.lock_token == 14;
+    case MODEL_CALL_PIPELINE:
+        return operations_match(&copy->pipeline, &expected->pipeline);
     case MODEL_CALL_EXECUTE:
         return views_match(&copy->execute.key, &expected->execute.key) &&
                views_match(&copy->execute.value, &expected->execute.value) &&
@@ -287,6 +360,8 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_DELETE:
         return views_match(&copy->data.value, &expected->data.value) &&
                copy->data.version.seq == 21;
+    case MODEL_CALL_PIPELINE:
+        return results_match(&copy->pipeline, &expected->pipeline);
     case MODEL_CALL_EXECUTE:
         return views_match(&copy->execute.data.value, &expected->execute.data.value) &&
                copy->execute.lock_token == 22;

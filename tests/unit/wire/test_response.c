@@ -18,7 +18,7 @@ TestSuite(response, .fini = test_alloc_expect_none);
 
 static bool is_exchange(int kind)
 {
-    return wire_method_of(kind)->shape == WIRE_EXCHANGE;
+    return wire_shape_has_exchange(wire_method_of(kind)->shape);
 }
 
 /* What the caller sees of `sent`. */

@@ -284,6 +284,39 @@ static void visit_data_request(struct walk *walk, enum model_call_kind kind,
         visit_choice(walk, "consistency", (int *)&data->consistency, MODEL_READ_STALE_OK + 1);
 }
 
+static void visit_operation(struct walk *walk, struct model_pipeline_operation *operation)
+{
+    int kind = (int)operation->kind - MODEL_CALL_SET;
+
+    visit_choice(walk, "kind", &kind, MODEL_CALL_DELETE - MODEL_CALL_SET + 1);
+    operation->kind = (enum model_call_kind)(kind + MODEL_CALL_SET);
+    visit_key(walk, &operation->key);
+    visit_value(walk, &operation->value);
+    visit_u64(walk, "epoch", &operation->epoch);
+    visit_u64(walk, "seq", &operation->seq);
+    visit_u64(walk, "first_epoch", &operation->first_epoch);
+    visit_u64(walk, "lock_token", &operation->lock_token);
+    visit_optional_version(walk, "has_last_set", &operation->has_last_set, &operation->last_set);
+    visit_optional_version(walk, "has_if_version", &operation->has_if_version,
+                           &operation->if_version);
+    if (operation->kind == MODEL_CALL_READ)
+        visit_choice(walk, "consistency", (int *)&operation->consistency, MODEL_READ_STALE_OK + 1);
+}
+
+static void visit_pipeline_request(struct walk *walk, struct model_pipeline_request *pipeline)
+{
+    visit_id(walk, "cluster_id", &pipeline->cluster_id, false);
+    visit_name(walk, "owner", pipeline->owner, 1);
+    visit_u64(walk, "incarnation", &pipeline->incarnation);
+    visit_u64(walk, "term", &pipeline->term);
+    visit_id(walk, "client", &pipeline->client, true);
+    visit_u64(walk, "done_below", &pipeline->done_below);
+    visit_list(walk, "operations", (void **)&pipeline->operations, &pipeline->n_operations,
+               sizeof(*pipeline->operations));
+    for (size_t i = 0; i < pipeline->n_operations; i++)
+        visit_operation(walk, &pipeline->operations[i]);
+}
+
 static void visit_execute_request(struct walk *walk, struct model_execute_request *execute)
 {
     enum model_statement_kind kind;
@@ -351,6 +384,9 @@ void walk_request(struct walk *walk, struct model_request *request)
     case MODEL_CALL_DELETE:
         visit_data_request(walk, request->kind, &request->data);
         break;
+    case MODEL_CALL_PIPELINE:
+        visit_pipeline_request(walk, &request->pipeline);
+        break;
     case MODEL_CALL_OPEN_SESSION:
         visit_name(walk, "name", request->open_session.name, 1);
         visit_request_id(walk, &request->open_session.request_id);
@@ -382,7 +418,8 @@ void walk_request(struct walk *walk, struct model_request *request)
 
 /* ---- responses ---- */
 
-static void visit_data(struct walk *walk, struct model_data_response *data)
+/* Without what a batch has once. */
+static void visit_pipeline_data(struct walk *walk, struct model_data_response *data)
 {
     visit_version(walk, &data->version);
     visit_bool(walk, "has_value", &data->has_value);
@@ -392,6 +429,11 @@ static void visit_data(struct walk *walk, struct model_data_response *data)
     visit_bool(walk, "sets_lost", &data->sets_lost);
     visit_bool(walk, "replayed", &data->replayed);
     visit_bool(walk, "stale", &data->stale);
+}
+
+static void visit_data(struct walk *walk, struct model_data_response *data)
+{
+    visit_pipeline_data(walk, data);
     visit_u64(walk, "entries_free", &data->entries_free);
 }
 
@@ -502,6 +544,38 @@ static void visit_error(struct walk *walk, struct model_error *error)
     visit_u64(walk, "expires_in_ms", &error->expires_in_ms);
 }
 
+/* Filled: every other one is a failure. */
+static void visit_pipeline_result(struct walk *walk, struct model_pipeline_result *result,
+                                  size_t index)
+{
+    struct model_error *error = (struct model_error *)result->error;
+    int code = (int)result->code;
+
+    if (walk->mode == WALK_FILL && index % 2 == 1) {
+        code = RT_ABORTED;
+        error = rt_arena_alloc(walk->arena, sizeof(*error));
+        rt_assert(error);
+        *error = (struct model_error){0};
+    }
+    if (walk->mode == WALK_DUMP)
+        visit_choice(walk, "code", &code, 0);
+    result->code = (enum rt_code)code;
+    result->error = error;
+    if (error)
+        visit_error(walk, error);
+    else
+        visit_pipeline_data(walk, &result->data);
+}
+
+static void visit_pipeline(struct walk *walk, struct model_pipeline_response *pipeline)
+{
+    visit_u64(walk, "entries_free", &pipeline->entries_free);
+    visit_list(walk, "results", (void **)&pipeline->results, &pipeline->n_results,
+               sizeof(*pipeline->results));
+    for (size_t i = 0; i < pipeline->n_results; i++)
+        visit_pipeline_result(walk, &pipeline->results[i], i);
+}
+
 static void visit_result(struct walk *walk, enum model_call_kind kind,
                          struct model_response *response)
 {
@@ -530,6 +604,9 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
         visit_data(walk, &response->data);
+        break;
+    case MODEL_CALL_PIPELINE:
+        visit_pipeline(walk, &response->pipeline);
         break;
     case MODEL_CALL_INSTANCE_STATUS:
         visit_status(walk, &response->instance_status);
