@@ -121,7 +121,7 @@ Test(options, the_printed_configuration_is_a_config_file)
     char line[128];
 
     test_output_begin(&output);
-    code = parse_with("--coordinator c:1 -o json --timeout 1500ms --print-config", NULL);
+    code = parse_with("--coordinator c:1 --timeout 1500ms --print-config -o text", NULL);
     printed = test_output_end(&output);
     cr_assert_eq(code, RT_OK, "%s", err.message);
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
@@ -129,7 +129,7 @@ Test(options, the_printed_configuration_is_a_config_file)
     (void)snprintf(line, sizeof(line), "--config %s run a", path);
     parse_ok(line);
     cr_assert_str_eq(esi.coordinator, "c:1");
-    cr_assert_eq(esi.format, ESI_FORMAT_JSON);
+    cr_assert_eq(esi.format, ESI_FORMAT_TEXT);
     cr_assert_eq(esi.statement_timeout_ms, 1500);
     (void)unlink(path);
     free(printed);
