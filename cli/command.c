@@ -10,6 +10,9 @@
 #include "cli/process.h"
 #include "runtime/base/alloc.h"
 
+/* All of their options are on the command line: no file of this machine's services is read. */
+#define NO_CONFIG "/dev/null"
+
 /* Takes the argument. */
 static void add_owned(struct cli_command *command, char *argument)
 {
@@ -48,6 +51,7 @@ void cli_command_init_coordinator(struct cli_command *command,
     add_owned(command, rt_xstrdup("--lease"));
     add_owned(command, rt_xasprintf("%" PRIu64 "ms", options->lease_ms));
     add_option(command, "--log-level", options->log_level);
+    add_option(command, "--config", NO_CONFIG);
 }
 
 void cli_command_init_instance(struct cli_command *command,
@@ -63,6 +67,7 @@ void cli_command_init_instance(struct cli_command *command,
     add_number(command, "--entries", options->entries);
     add_number(command, "--entry-size", options->entry_size);
     add_option(command, "--log-level", options->log_level);
+    add_option(command, "--config", NO_CONFIG);
 }
 
 void cli_command_supervise(struct cli_command *command)

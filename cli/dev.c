@@ -5,6 +5,7 @@
  */
 #include "cli/dev.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,18 @@ static enum model_exit run_cluster(struct dev *dev)
     return result;
 }
 
+/* ---- what it needs --------------------------------------------------------------------------- */
+
+/* What an option names cannot be used: the option has to be changed, or the machine. */
+static enum rt_code refuse_option(const char *option, enum rt_code code, struct rt_error *err)
+{
+    if (code != RT_NOT_FOUND && code != RT_PERMISSION_DENIED && code != RT_FAILED_PRECONDITION)
+        return code;
+    (void)rt_wrap(err, "%s", option);
+    err->code = RT_INVALID_ARGUMENT;
+    return RT_INVALID_ARGUMENT;
+}
+
 /* The directory as an absolute path, since it is shown in commands to be typed elsewhere. */
 static enum rt_code open_data_dir(struct dev *dev, struct rt_error *err)
 {
@@ -333,6 +346,46 @@ static enum rt_code open_data_dir(struct dev *dev, struct rt_error *err)
     code = cli_file_make_directory(path, err);
     if (code == RT_OK)
         code = cli_file_resolve(path, &dev->data_dir, err);
+    return refuse_option("--data-dir", code, err);
+}
+
+static enum rt_code check_program(const struct dev *dev, const char *name, struct rt_error *err)
+{
+    RT_CLEANUP(rt_freep) char *path = rt_xasprintf("%s/%s", dev->context->binaries_dir, name);
+
+    if (access(path, X_OK) == 0)
+        return RT_OK;
+    return rt_fail(err, RT_INVALID_ARGUMENT,
+                   "%s cannot be run: the services must be installed beside this command", path);
+}
+
+/* Before processes are started that would have to be stopped again. */
+static enum rt_code check_ready_file(const struct dev *dev, struct rt_error *err)
+{
+    const char *path = dev->config->ready_file;
+    RT_CLEANUP(rt_freep) char *directory = NULL;
+    char *slash;
+
+    if (path == NULL)
+        return RT_OK;
+    directory = rt_xasprintf("./%s", path);
+    slash = strrchr(directory, '/');
+    *slash = '\0';
+    if (access(*path == '/' ? directory + 2 : directory, W_OK | X_OK) == 0)
+        return RT_OK;
+    return refuse_option("--ready-file", rt_fail_errno(err, errno, "%s", path), err);
+}
+
+static enum rt_code check(struct dev *dev, struct rt_error *err)
+{
+    enum rt_code code = check_program(dev, "redistinto-coordinator", err);
+
+    if (code == RT_OK)
+        code = check_program(dev, "redistinto-instance", err);
+    if (code == RT_OK)
+        code = check_ready_file(dev, err);
+    if (code == RT_OK)
+        code = open_data_dir(dev, err);
     return code;
 }
 
@@ -357,7 +410,7 @@ static enum model_exit run(struct cli_context *context, const char *const *argum
     dev->context = context;
     dev->config = config;
     dev->environment = child_environment(context->environment);
-    if (open_data_dir(dev, &err) == RT_OK) {
+    if (check(dev, &err) == RT_OK) {
         /* One of an earlier run that was killed says nothing about this one. */
         if (dev->config->ready_file != NULL)
             (void)unlink(dev->config->ready_file);

@@ -13,11 +13,14 @@
 #include "cli/report.h"
 #include "runtime/base/alloc.h"
 
+#define SECTION "cli" /* of the configuration file */
+
 static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct rt_option common_options[] = {
     {.name = "coordinator",
-     .type = RT_OPTION_STRING,
+     .type = RT_OPTION_ADDRESS,
+     .min = 1,
      .group = "Common",
      .help = "Where the coordinator is.",
      .argument = "ADDRESS",
@@ -41,6 +44,19 @@ static const struct rt_option common_options[] = {
      .offset = offsetof(struct cli_common, timeout_ms)},
 };
 
+static const struct rt_option_table common_table = {common_options, RT_ARRAY_SIZE(common_options),
+                                                    NULL};
+
+const struct rt_option_command cli_verb_common = {
+    .name = "redistinto",
+    .section = SECTION,
+    .usage = "VERB [ARGUMENT...]",
+    .description = "The command for people of Redistinto, a sharded key-value store with explicit "
+                   "placement.",
+    .tables = &common_table,
+    .n_tables = 1,
+};
+
 const struct cli_verb *const cli_verbs[] = {
     &cli_dev_verb,  &cli_read_verb,      &cli_status_verb,
     &cli_keys_verb, &cli_instances_verb, &cli_health_verb,
@@ -53,6 +69,24 @@ const struct cli_verb *cli_verb_find(const char *name)
         if (strcmp(cli_verbs[i]->name, name) == 0)
             return cli_verbs[i];
     return NULL;
+}
+
+void cli_verb_describe(const struct cli_verb *verb, struct cli_verb_command *ret_command)
+{
+    (void)snprintf(ret_command->name, sizeof(ret_command->name), "redistinto %s", verb->name);
+    (void)snprintf(ret_command->section, sizeof(ret_command->section), "%s.%s", SECTION,
+                   verb->name);
+    ret_command->tables[0] =
+        (struct rt_option_table){verb->options, verb->n_options, ret_command->section};
+    ret_command->tables[1] = common_table;
+    ret_command->command = (struct rt_option_command){
+        .name = ret_command->name,
+        .section = SECTION,
+        .usage = verb->arguments,
+        .description = verb->description,
+        .tables = ret_command->tables,
+        .n_tables = RT_ARRAY_SIZE(ret_command->tables),
+    };
 }
 
 static void append_list(struct rt_buffer *buffer)
@@ -145,70 +179,87 @@ static enum rt_code check_arguments(const struct cli_verb *verb, const struct rt
     return RT_OK;
 }
 
+/* "cli.dev" for each verb, NULL-terminated. */
+static char **make_sections(void)
+{
+    char **sections = rt_xalloc((cli_n_verbs + 1) * sizeof(*sections));
+
+    for (size_t i = 0; i < cli_n_verbs; i++)
+        sections[i] = rt_xasprintf("%s.%s", SECTION, cli_verbs[i]->name);
+    return sections;
+}
+
+static void free_sections(char **sections)
+{
+    for (size_t i = 0; sections[i] != NULL; i++)
+        (void)rt_free(sections[i]);
+    (void)rt_free(sections);
+}
+
+/* Reading of one command line. */
+struct reading {
+    const struct rt_option_command *command;
+    void *const *configs;
+    enum rt_option_action action;
+    struct rt_options *options; /* owned */
+    struct rt_error err;
+};
+
+static enum rt_code read_options(struct cli_context *context, struct reading *reading, int argc,
+                                 char **argv)
+{
+    char **sections = make_sections();
+    struct rt_option_setup setup = {
+        .command = reading->command,
+        .configs = reading->configs,
+        .version = context->version,
+        .sections = (const char *const *)sections,
+        .environment = context->environment,
+        .out = context->out,
+    };
+    enum rt_code code =
+        rt_option_parse(&setup, argc, argv, &reading->action, &reading->options, &reading->err);
+
+    free_sections(sections);
+    return code;
+}
+
 static enum model_exit run_verb(struct cli_context *context, const struct cli_verb *verb, int argc,
                                 char **argv)
 {
     RT_CLEANUP(rt_freep) void *config = rt_xalloc(verb->config_size);
-    RT_CLEANUP(rt_freep) char *program = rt_xasprintf("redistinto %s", verb->name);
-    struct rt_option_table tables[] = {
-        {verb->options, verb->n_options, config},
-        {common_options, RT_ARRAY_SIZE(common_options), &context->common},
-    };
-    struct rt_option_setup setup = {
-        .program = program,
-        .version = context->version,
-        .usage = verb->arguments,
-        .description = verb->description,
-        .tables = tables,
-        .n_tables = RT_ARRAY_SIZE(tables),
-        .environment = context->environment,
-        .out = context->out,
-    };
-    struct rt_error err = RT_ERROR_INIT;
-    struct rt_options *options = NULL;
-    enum rt_option_action action;
+    void *const configs[] = {config, &context->common};
+    struct cli_verb_command description;
+    struct reading reading = {.command = &description.command, .configs = configs};
     enum model_exit result = MODEL_EXIT_OK;
 
     context->verb = verb->name;
-    if (rt_option_parse(&setup, argc, argv, &action, &options, &err) != RT_OK)
-        return refuse(context, argv, &err);
-    if (action == RT_OPTION_RUN) {
-        if (check_arguments(verb, options, &err) != RT_OK)
-            result = cli_report_usage(context, &err);
+    cli_verb_describe(verb, &description);
+    if (read_options(context, &reading, argc, argv) != RT_OK)
+        return refuse(context, argv, &reading.err);
+    if (reading.action == RT_OPTION_RUN) {
+        if (check_arguments(verb, reading.options, &reading.err) != RT_OK)
+            result = cli_report_usage(context, &reading.err);
         else
-            result = verb->run(context, options->positional, config);
+            result = verb->run(context, reading.options->positional, config);
     }
-    (void)rt_option_free(options);
+    (void)rt_option_free(reading.options);
     return result;
 }
 
 /* Options only: what is left to do is to say something about the command itself. */
 static enum model_exit run_without_verb(struct cli_context *context, int argc, char **argv)
 {
-    struct rt_option_table table = {common_options, RT_ARRAY_SIZE(common_options),
-                                    &context->common};
-    struct rt_option_setup setup = {
-        .program = "redistinto",
-        .version = context->version,
-        .usage = "VERB [ARGUMENT...]",
-        .description = "The command for people of Redistinto, a sharded key-value store with "
-                       "explicit placement.",
-        .tables = &table,
-        .n_tables = 1,
-        .environment = context->environment,
-        .out = context->out,
-    };
-    struct rt_error err = RT_ERROR_INIT;
-    struct rt_options *options = NULL;
-    enum rt_option_action action;
+    void *const configs[] = {&context->common};
+    struct reading reading = {.command = &cli_verb_common, .configs = configs};
 
-    if (rt_option_parse(&setup, argc, argv, &action, &options, &err) != RT_OK)
-        return refuse(context, argv, &err);
-    (void)rt_option_free(options);
-    if (action == RT_OPTION_EXIT_OK)
+    if (read_options(context, &reading, argc, argv) != RT_OK)
+        return refuse(context, argv, &reading.err);
+    (void)rt_option_free(reading.options);
+    if (reading.action == RT_OPTION_EXIT_OK)
         return MODEL_EXIT_OK;
-    (void)rt_fail(&err, RT_INVALID_ARGUMENT, "a verb is missing (see --help)");
-    return refuse(context, argv, &err);
+    (void)rt_fail(&reading.err, RT_INVALID_ARGUMENT, "a verb is missing (see --help)");
+    return refuse(context, argv, &reading.err);
 }
 
 static enum model_exit print_help(struct cli_context *context)

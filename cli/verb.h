@@ -33,6 +33,20 @@ struct cli_verb {
 extern const struct cli_verb *const cli_verbs[];
 extern const size_t cli_n_verbs;
 
+/* What the command takes without a verb: the options that all verbs have. */
+extern const struct rt_option_command cli_verb_common;
+
+/* A verb with all of its options, for the parser, the manual and completion. Refers to itself:
+ * stays where it was filled. */
+struct cli_verb_command {
+    struct rt_option_command command;
+    struct rt_option_table tables[2];
+    char name[64];
+    char section[64];
+};
+
+void cli_verb_describe(const struct cli_verb *verb, struct cli_verb_command *ret_command);
+
 /* NULL when there is none of this name. */
 const struct cli_verb *cli_verb_find(const char *name);
 

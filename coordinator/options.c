@@ -41,7 +41,7 @@ static const char *const owner_downs[] = {
 static const struct rt_option options[] = {
     {
         .name = "listen",
-        .type = RT_OPTION_STRING,
+        .type = RT_OPTION_ADDRESS,
         .initial = "127.0.0.1:7400",
         .argument = "ADDR",
         .help = "host:port (port 0 chooses a free one) or unix:/path.",
@@ -127,6 +127,21 @@ static const struct rt_option options[] = {
     },
 };
 
+static const struct rt_option_table tables[] = {
+    {options, RT_ARRAY_SIZE(options), NULL},
+    {host_service_options, HOST_SERVICE_N_OPTIONS, NULL},
+};
+
+const struct rt_option_command coord_options_command = {
+    .name = "redistinto-coordinator",
+    .section = "coordinator",
+    .usage = "",
+    .description = "Places keys on instances and guarantees that one instance writes each key. "
+                   "Hands out ownership, locks and sessions.",
+    .tables = tables,
+    .n_tables = RT_ARRAY_SIZE(tables),
+};
+
 static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error *err)
 {
     const struct config *config = ctx;
@@ -164,18 +179,11 @@ enum rt_code coord_options_parse(int argc, char **argv, char *const *environment
                                  struct rt_error *err)
 {
     struct config config;
-    const struct rt_option_table tables[] = {
-        {options, RT_ARRAY_SIZE(options), &config},
-        {host_service_options, HOST_SERVICE_N_OPTIONS, ret_service},
-    };
+    void *const configs[] = {&config, ret_service};
     const struct rt_option_setup setup = {
-        .program = "redistinto-coordinator",
+        .command = &coord_options_command,
+        .configs = configs,
         .version = REDISTINTO_VERSION,
-        .usage = "",
-        .description = "Places keys on instances and guarantees that one instance writes each key. "
-                       "Hands out ownership, locks and sessions.",
-        .tables = tables,
-        .n_tables = RT_ARRAY_SIZE(tables),
         .environment = environment,
         .adjust = adjust,
         .adjust_ctx = &config,

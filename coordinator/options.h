@@ -7,6 +7,9 @@
 #include "coordinator/core.h"
 #include "runtime/host/service.h"
 
+/* For the manual and completion. */
+extern const struct rt_option_command coord_options_command;
+
 /* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings in
  * *ret_service live as long as *ret_options. */
 RT_MUST_USE enum rt_code coord_options_parse(int argc, char **argv, char *const *environment,

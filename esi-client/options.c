@@ -14,7 +14,8 @@ static const char *const formats[] = {
 static const struct rt_option options[] = {
     {
         .name = "coordinator",
-        .type = RT_OPTION_STRING,
+        .type = RT_OPTION_ADDRESS,
+        .min = 1,
         .initial = "127.0.0.1:7400",
         .argument = "ADDR",
         .help = "Address of the coordinator.",
@@ -54,6 +55,21 @@ static const struct rt_option options[] = {
     },
 };
 
+static const struct rt_option_table tables[] = {
+    {options, RT_ARRAY_SIZE(options), NULL},
+};
+
+const struct rt_option_command esi_options_command = {
+    .name = "redistinto-esi",
+    .section = "esi",
+    .usage = "run SCRIPT...",
+    .description = "Runs scripts of GET, SET and STORE at the same time, each in a session of its "
+                   "own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse error, 5 "
+                   "coordinator unavailable, 130 interrupted.",
+    .tables = tables,
+    .n_tables = RT_ARRAY_SIZE(tables),
+};
+
 static enum rt_code take_words(const struct rt_options *parsed, struct esi_options *ret_options,
                                struct rt_error *err)
 {
@@ -71,18 +87,11 @@ enum rt_code esi_options_parse(int argc, char **argv, char *const *environment,
                                struct esi_options *ret_options, enum rt_option_action *ret_action,
                                struct rt_options **ret_parsed, struct rt_error *err)
 {
-    const struct rt_option_table tables[] = {
-        {options, RT_ARRAY_SIZE(options), ret_options},
-    };
+    void *const configs[] = {ret_options};
     const struct rt_option_setup setup = {
-        .program = "redistinto-esi",
+        .command = &esi_options_command,
+        .configs = configs,
         .version = REDISTINTO_VERSION,
-        .usage = "run SCRIPT...",
-        .description = "Runs scripts of GET, SET and STORE at the same time, each in a session of "
-                       "its own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse "
-                       "error, 5 coordinator unavailable, 130 interrupted.",
-        .tables = tables,
-        .n_tables = RT_ARRAY_SIZE(tables),
         .environment = environment,
     };
     enum rt_code code = rt_option_parse(&setup, argc, argv, ret_action, ret_parsed, err);

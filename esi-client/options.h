@@ -22,6 +22,9 @@ struct esi_options {
     size_t n_scripts;
 };
 
+/* For the manual and completion. */
+extern const struct rt_option_command esi_options_command;
+
 /* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings live as long as
  * *ret_parsed. */
 RT_MUST_USE enum rt_code esi_options_parse(int argc, char **argv, char *const *environment,

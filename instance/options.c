@@ -16,7 +16,7 @@ static const struct rt_option options[] = {
     },
     {
         .name = "listen",
-        .type = RT_OPTION_STRING,
+        .type = RT_OPTION_ADDRESS,
         .initial = "127.0.0.1:7410",
         .argument = "ADDR",
         .help = "host:port (port 0 chooses a free one) or unix:/path.",
@@ -24,7 +24,8 @@ static const struct rt_option options[] = {
     },
     {
         .name = "advertise",
-        .type = RT_OPTION_STRING,
+        .type = RT_OPTION_ADDRESS,
+        .min = 1,
         .argument = "ADDR",
         .help =
             "Where coordinator and clients reach this instance; the bound address unless given.",
@@ -32,7 +33,8 @@ static const struct rt_option options[] = {
     },
     {
         .name = "coordinator",
-        .type = RT_OPTION_STRING,
+        .type = RT_OPTION_ADDRESS,
+        .min = 1,
         .initial = "127.0.0.1:7400",
         .argument = "ADDR",
         .help = "Address of the coordinator.",
@@ -60,27 +62,27 @@ static const struct rt_option options[] = {
     },
 };
 
-/* As the coordinator will check it. */
-static enum rt_code check_address(const char *what, const char *address, struct rt_error *err)
-{
-    if (strlen(address) < 1 || strlen(address) > MODEL_ADDRESS_MAX)
-        return rt_fail(err, RT_INVALID_ARGUMENT, "--%s must have 1 to %d bytes", what,
-                       MODEL_ADDRESS_MAX);
-    for (const char *c = address; *c; c++)
-        if (*c <= ' ' || *c > '~')
-            return rt_fail(err, RT_INVALID_ARGUMENT,
-                           "--%s: only printable ASCII characters without blanks", what);
-    return RT_OK;
-}
+/* What the option takes, the coordinator takes. */
+_Static_assert((int)RT_OPTION_ADDRESS_MAX <= (int)MODEL_ADDRESS_MAX, "longest address");
+
+static const struct rt_option_table tables[] = {
+    {options, RT_ARRAY_SIZE(options), NULL},
+    {host_service_options, HOST_SERVICE_N_OPTIONS, NULL},
+};
+
+const struct rt_option_command inst_options_command = {
+    .name = "redistinto-instance",
+    .section = "instance",
+    .usage = "",
+    .description = "Stores values and confirms before each write that it owns the key.",
+    .tables = tables,
+    .n_tables = RT_ARRAY_SIZE(tables),
+};
 
 static enum rt_code check(const struct inst_options *parsed, struct rt_error *err)
 {
     enum rt_code code = model_name_check("--name", rt_bytes_of_string(parsed->name), err);
 
-    if (code == RT_OK)
-        code = check_address("coordinator", parsed->coordinator, err);
-    if (code == RT_OK && parsed->advertise)
-        code = check_address("advertise", parsed->advertise, err);
     if (code == RT_OK && !parsed->advertise &&
         (strncmp(parsed->listen, "0.0.0.0:", 8) == 0 || strncmp(parsed->listen, "[::]:", 5) == 0))
         code = rt_fail(err, RT_INVALID_ARGUMENT,
@@ -96,17 +98,11 @@ enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,
                                 enum rt_option_action *ret_action, struct rt_options **ret_parsed,
                                 struct rt_error *err)
 {
-    const struct rt_option_table tables[] = {
-        {options, RT_ARRAY_SIZE(options), ret_options},
-        {host_service_options, HOST_SERVICE_N_OPTIONS, ret_service},
-    };
+    void *const configs[] = {ret_options, ret_service};
     const struct rt_option_setup setup = {
-        .program = "redistinto-instance",
+        .command = &inst_options_command,
+        .configs = configs,
         .version = REDISTINTO_VERSION,
-        .usage = "",
-        .description = "Stores values and confirms before each write that it owns the key.",
-        .tables = tables,
-        .n_tables = RT_ARRAY_SIZE(tables),
         .environment = environment,
     };
     enum rt_code code = rt_option_parse(&setup, argc, argv, ret_action, ret_parsed, err);

@@ -15,6 +15,9 @@ struct inst_options {
     uint64_t entry_size; /* bytes */
 };
 
+/* For the manual and completion. */
+extern const struct rt_option_command inst_options_command;
+
 /* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings in the
  * structures live as long as *ret_parsed. */
 RT_MUST_USE enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,

@@ -84,6 +84,7 @@ static enum rt_code code_of_errno(int errno_value)
         return RT_ALREADY_EXISTS;
     case EACCES:
     case EPERM:
+    case EROFS:
         return RT_PERMISSION_DENIED;
     case ENOSPC:
     case EDQUOT:
@@ -95,6 +96,8 @@ static enum rt_code code_of_errno(int errno_value)
     case ENAMETOOLONG:
     case ENOTDIR:
     case EISDIR:
+    case ELOOP:
+    case EADDRNOTAVAIL:
         return RT_INVALID_ARGUMENT;
     case EAGAIN:
     case ECONNREFUSED:

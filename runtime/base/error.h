@@ -65,9 +65,9 @@ enum rt_code rt_fail_reason(struct rt_error *err, enum rt_code code, const char 
 enum rt_code rt_wrap(struct rt_error *err, const char *format, ...) RT_PRINTF(2, 3);
 
 /* errno_value > 0. Message ends with ": <strerror>". ENOENT → NOT_FOUND, EEXIST and EADDRINUSE →
- * ALREADY_EXISTS, EACCES/EPERM → PERMISSION_DENIED, ENOSPC/EDQUOT/ENOMEM/EMFILE/ENFILE →
- * RESOURCE_EXHAUSTED, EINVAL → INVALID_ARGUMENT, EAGAIN/ECONN*, EPIPE, ETIMEDOUT → UNAVAILABLE,
- * anything else INTERNAL. */
+ * ALREADY_EXISTS, EACCES/EPERM/EROFS → PERMISSION_DENIED, ENOSPC/EDQUOT/ENOMEM/EMFILE/ENFILE →
+ * RESOURCE_EXHAUSTED, EINVAL, wrong paths and EADDRNOTAVAIL → INVALID_ARGUMENT,
+ * EAGAIN/ECONN*, EPIPE, ETIMEDOUT → UNAVAILABLE, anything else INTERNAL. */
 enum rt_code rt_fail_errno(struct rt_error *err, int errno_value, const char *format, ...)
     RT_PRINTF(3, 4);
 

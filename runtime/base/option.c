@@ -6,81 +6,105 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <ini.h>
 #include <string.h>
 
 #include "runtime/base/alloc.h"
+#include "runtime/base/option_describe.h"
 #include "runtime/base/option_internal.h"
 
 enum {
     FIRST_LONG = 256, /* getopt_long: values of long options, above any letter */
-    VARIABLE_MAX = 128,
 };
 
 /* Config of the options that every binary has. */
-struct builtin {
+struct general {
     const char *config;
+    int output;
     bool help;
     bool print_config;
     bool version;
 };
 
-static const struct rt_option builtin_options[] = {
+static const char *const output_names[] = {"text", "json", NULL};
+
+const struct rt_option rt_option_general[RT_OPTION_N_GENERAL] = {
     {.name = "config",
      .type = RT_OPTION_STRING,
      .group = "General",
-     .help = "Read options from this file.",
+     .help = "Read options from this file instead of the first there is of "
+             "$XDG_CONFIG_HOME/redistinto/redistinto.ini and " RT_OPTION_SYSTEM_FILE
+             "; /dev/null: from none.",
      .argument = "FILE",
-     .offset = offsetof(struct builtin, config)},
+     .offset = offsetof(struct general, config)},
     {.name = "help",
      .letter = 'h',
      .type = RT_OPTION_FLAG,
      .group = "General",
      .help = "Show this text and exit.",
-     .offset = offsetof(struct builtin, help)},
+     .offset = offsetof(struct general, help)},
     {.name = "print-config",
      .type = RT_OPTION_FLAG,
      .group = "General",
      .help = "Show every value and where it comes from, as a configuration file, and exit.",
-     .offset = offsetof(struct builtin, print_config)},
+     .offset = offsetof(struct general, print_config)},
     {.name = "version",
      .letter = 'V',
      .type = RT_OPTION_FLAG,
      .group = "General",
      .help = "Show the version and exit.",
-     .offset = offsetof(struct builtin, version)},
+     .offset = offsetof(struct general, version)},
+    {.name = "output",
+     .letter = 'o',
+     .type = RT_OPTION_ENUM,
+     .names = output_names,
+     .initial = "text",
+     .group = "General",
+     .help = "Form of the version and of the configuration shown.",
+     .offset = offsetof(struct general, output)},
 };
 
-/* What one call works with. The entries of builtin options point into it and are not used later. */
+/* What one call works with. The entries of general options point into it and are not used later. */
 struct parse {
     const struct rt_option_setup *setup;
     struct rt_options *options;
-    struct builtin builtin;
+    struct general general;
     const char **arguments; /* owned array: an entry's text on the command line, borrowed */
 };
 
-static struct rt_option_entry *find(const struct rt_options *options, const char *name)
+struct rt_option_entry *rt_option_find(const struct rt_options *options, const char *section,
+                                       const char *name)
 {
-    for (size_t i = 0; i < options->n_entries; i++)
-        if (strcmp(options->entries[i].option->name, name) == 0)
-            return &options->entries[i];
+    for (size_t i = 0; i < options->n_entries; i++) {
+        struct rt_option_entry *entry = &options->entries[i];
+
+        if (strcmp(entry->option->name, name) == 0 &&
+            (!section || strcmp(entry->section, section) == 0))
+            return entry;
+    }
     return NULL;
 }
 
-static void add_table(struct rt_options *options, const struct rt_option_table *table,
-                      bool is_builtin)
+static void add(struct rt_options *options, const struct rt_option *option, const char *section,
+                void *config)
 {
-    for (size_t i = 0; i < table->n_options; i++) {
-        const struct rt_option *option = &table->options[i];
-        struct rt_option_entry *entry = &options->entries[options->n_entries];
+    rt_assert(!rt_option_find(options, NULL, option->name));
+    for (size_t i = 0; option->letter && i < options->n_entries; i++)
+        rt_assert(options->entries[i].option->letter != option->letter);
+    options->entries[options->n_entries++] = (struct rt_option_entry){
+        .option = option, .section = section, .field = (char *)config + option->offset};
+}
 
-        rt_assert(!find(options, option->name));
-        for (size_t k = 0; option->letter && k < options->n_entries; k++)
-            rt_assert(options->entries[k].option->letter != option->letter);
-        *entry = (struct rt_option_entry){.option = option,
-                                          .field = (char *)table->config + option->offset,
-                                          .is_builtin = is_builtin};
-        options->n_entries++;
+static void add_general(struct parse *parse)
+{
+    struct rt_options *options = parse->options;
+
+    for (size_t i = 0; i < RT_OPTION_N_GENERAL; i++) {
+        const struct rt_option *option = &rt_option_general[i];
+
+        if (strcmp(option->name, "output") == 0 && rt_option_find(options, NULL, option->name))
+            continue;
+        add(options, option, "", &parse->general);
+        options->entries[options->n_entries - 1].is_general = true;
     }
 }
 
@@ -88,6 +112,7 @@ static size_t size_of_field(enum rt_option_type type)
 {
     switch (type) {
     case RT_OPTION_STRING:
+    case RT_OPTION_ADDRESS:
         return sizeof(const char *);
     case RT_OPTION_ENUM:
         return sizeof(int);
@@ -115,20 +140,23 @@ static void set_defaults(struct rt_options *options)
 
 static void start(struct parse *parse, int argc)
 {
-    const struct rt_option_setup *setup = parse->setup;
-    struct rt_option_table builtin = {builtin_options, RT_ARRAY_SIZE(builtin_options),
-                                      &parse->builtin};
-    size_t n = builtin.n_options;
+    const struct rt_option_command *command = parse->setup->command;
+    size_t n = RT_OPTION_N_GENERAL;
 
-    for (size_t i = 0; i < setup->n_tables; i++)
-        n += setup->tables[i].n_options;
+    for (size_t i = 0; i < command->n_tables; i++)
+        n += command->tables[i].n_options;
     parse->options = rt_xalloc(sizeof(*parse->options));
     parse->options->entries = rt_xalloc(n * sizeof(struct rt_option_entry));
     parse->options->positional = rt_xalloc(((size_t)argc + 1) * sizeof(const char *));
     parse->arguments = rt_xalloc(n * sizeof(const char *));
-    for (size_t i = 0; i < setup->n_tables; i++)
-        add_table(parse->options, &setup->tables[i], false);
-    add_table(parse->options, &builtin, true);
+    for (size_t i = 0; i < command->n_tables; i++) {
+        const struct rt_option_table *table = &command->tables[i];
+
+        for (size_t k = 0; k < table->n_options; k++)
+            add(parse->options, &table->options[k],
+                table->section ? table->section : command->section, parse->setup->configs[i]);
+    }
+    add_general(parse);
     set_defaults(parse->options);
 }
 
@@ -244,13 +272,13 @@ static enum rt_code set_from(struct rt_option_entry *entry, const char *text,
     return code;
 }
 
-static enum rt_code apply_arguments(struct parse *parse, bool builtin_only, struct rt_error *err)
+static enum rt_code apply_arguments(struct parse *parse, bool is_general, struct rt_error *err)
 {
     for (size_t i = 0; i < parse->options->n_entries; i++) {
         struct rt_option_entry *entry = &parse->options->entries[i];
         enum rt_code code;
 
-        if (!parse->arguments[i] || entry->is_builtin != builtin_only)
+        if (!parse->arguments[i] || entry->is_general != is_general)
             continue;
         code = set_from(entry, parse->arguments[i], RT_OPTION_FROM_FLAG, err);
         if (code != RT_OK)
@@ -259,21 +287,7 @@ static enum rt_code apply_arguments(struct parse *parse, bool builtin_only, stru
     return RT_OK;
 }
 
-/* REDISTINTO_ENTRY_SIZE for entry-size. */
-static void format_variable(const char *name, char *ret_variable)
-{
-    int length = snprintf(ret_variable, VARIABLE_MAX, "REDISTINTO_%s", name);
-
-    rt_assert(length > 0 && length < VARIABLE_MAX);
-    for (char *c = ret_variable; *c; c++) {
-        if (*c == '-')
-            *c = '_';
-        else if (*c >= 'a' && *c <= 'z')
-            *c ^= 'a' ^ 'A';
-    }
-}
-
-static const char *look_up(char *const *environment, const char *variable)
+const char *rt_option_look_up(char *const *environment, const char *variable)
 {
     size_t length = strlen(variable);
 
@@ -283,98 +297,36 @@ static const char *look_up(char *const *environment, const char *variable)
     return "";
 }
 
-/* Of the options that every binary has only --config has a variable. */
-static enum rt_code apply_environment(struct parse *parse, bool builtin_only, struct rt_error *err)
+static enum rt_code apply_variable(struct rt_option_entry *entry, char *const *environment,
+                                   struct rt_error *err)
 {
-    for (size_t i = 0; i < parse->options->n_entries; i++) {
-        struct rt_option_entry *entry = &parse->options->entries[i];
-        char variable[VARIABLE_MAX];
-        const char *text;
-        enum rt_code code;
+    struct rt_buffer variable = {0};
+    const char *text;
+    enum rt_code code = RT_OK;
 
-        if (entry->is_builtin != builtin_only || (builtin_only && is_flag(entry)))
-            continue;
-        format_variable(entry->option->name, variable);
-        text = look_up(parse->setup->environment, variable);
-        if (!*text)
-            continue;
+    rt_option_format_variable(entry->option, &variable);
+    text = rt_option_look_up(environment, rt_buffer_string(&variable));
+    if (*text)
         code = set_from(entry, text, RT_OPTION_FROM_ENV, err);
-        if (code != RT_OK)
-            return err ? rt_wrap(err, "%s", variable) : code;
-    }
-    return RT_OK;
-}
-
-/* State of one file; the first failure wins, later lines are read and ignored. */
-struct file {
-    struct parse *parse;
-    FILE *stream;
-    int line;
-    enum rt_code code;
-    struct rt_error *err;
-};
-
-/* As fgets; counts lines for messages. */
-static char *read_line(char *text, int size, void *stream)
-{
-    struct file *file = stream;
-
-    if (file->code != RT_OK || !fgets(text, size, file->stream))
-        return NULL;
-    file->line++;
-    if (!strchr(text, '\n') && !feof(file->stream)) {
-        file->code =
-            rt_fail(file->err, RT_INVALID_ARGUMENT, "the line is longer than %d bytes", size - 2);
-        return NULL;
-    }
-    return text;
-}
-
-static enum rt_code set_from_file(const struct file *file, const char *section, const char *name,
-                                  const char *text)
-{
-    struct rt_option_entry *entry = find(file->parse->options, name);
-    enum rt_code code;
-
-    if (*section)
-        return rt_fail(file->err, RT_INVALID_ARGUMENT, "there are no sections like [%s]", section);
-    if (!entry || entry->is_builtin)
-        return rt_fail(file->err, RT_INVALID_ARGUMENT, "unknown option '%s'", name);
-    if (entry->origin == RT_OPTION_FROM_FILE)
-        return rt_fail(file->err, RT_INVALID_ARGUMENT, "option '%s' is set twice", name);
-    code = set_from(entry, text, RT_OPTION_FROM_FILE, file->err);
-    if (code != RT_OK && file->err)
-        (void)rt_wrap(file->err, "option '%s'", name);
+    if (code != RT_OK && err)
+        (void)rt_wrap(err, "%s", rt_buffer_string(&variable));
+    rt_buffer_deinit(&variable);
     return code;
 }
 
-static int on_setting(void *ctx, const char *section, const char *name, const char *text)
+static enum rt_code apply_environment(struct parse *parse, bool is_general, struct rt_error *err)
 {
-    struct file *file = ctx;
+    for (size_t i = 0; i < parse->options->n_entries; i++) {
+        struct rt_option_entry *entry = &parse->options->entries[i];
+        enum rt_code code;
 
-    if (file->code == RT_OK)
-        file->code = set_from_file(file, section, name, text);
-    return file->code == RT_OK;
-}
-
-static enum rt_code apply_file(struct parse *parse, const char *path, struct rt_error *err)
-{
-    struct file file = {.parse = parse, .err = err, .stream = fopen(path, "re")};
-    int bad_line;
-
-    if (!file.stream)
-        return rt_fail_errno(err, errno, "opening configuration file '%s'", path);
-    bad_line = ini_parse_stream(read_line, &file, on_setting, &file);
-    if (file.code == RT_OK && ferror(file.stream))
-        file.code = rt_fail(err, RT_UNAVAILABLE, "cannot be read");
-    if (file.code == RT_OK && bad_line != 0) {
-        file.line = bad_line;
-        file.code = rt_fail(err, RT_INVALID_ARGUMENT, "not of the form 'name = value'");
+        if (entry->is_general != is_general || !rt_option_has_variable(entry->option))
+            continue;
+        code = apply_variable(entry, parse->setup->environment, err);
+        if (code != RT_OK)
+            return code;
     }
-    (void)fclose(file.stream);
-    if (file.code != RT_OK && err)
-        (void)rt_wrap(err, "%s:%d", path, file.line);
-    return file.code;
+    return RT_OK;
 }
 
 static enum rt_code check_required(const struct rt_options *options, struct rt_error *err)
@@ -389,19 +341,33 @@ static enum rt_code check_required(const struct rt_options *options, struct rt_e
 static enum rt_code apply_layers(struct parse *parse, struct rt_error *err)
 {
     const struct rt_option_setup *setup = parse->setup;
-    enum rt_code code = RT_OK;
+    enum rt_code code = rt_option_file_apply(parse->options, setup, parse->general.config, err);
 
-    if (parse->builtin.config)
-        code = apply_file(parse, parse->builtin.config, err);
     if (code == RT_OK)
         code = apply_environment(parse, false, err);
     if (code == RT_OK)
         code = apply_arguments(parse, false, err);
-    if (code == RT_OK)
+    if (code == RT_OK && !parse->general.print_config)
         code = check_required(parse->options, err);
     if (code == RT_OK && setup->adjust)
         code = setup->adjust(parse->options, setup->adjust_ctx, err);
     return code;
+}
+
+/* What --output will say, before the layers are applied; a wrong value is not looked at. */
+static bool wants_json(const struct parse *parse)
+{
+    const struct rt_option_entry *entry = rt_option_find(parse->options, NULL, "output");
+    const char *text = parse->arguments[entry - parse->options->entries];
+
+    if (!text)
+        text = rt_option_look_up(parse->setup->environment, "REDISTINTO_OUTPUT");
+    return strcmp(text, "json") == 0;
+}
+
+static bool has_json(const struct parse *parse)
+{
+    return strcmp(rt_option_find(parse->options, NULL, "output")->text, "json") == 0;
 }
 
 static enum rt_code print(const struct parse *parse, struct rt_buffer *text, struct rt_error *err)
@@ -429,17 +395,17 @@ static enum rt_code run(struct parse *parse, int argc, char **argv,
         return code;
 
     *ret_action = RT_OPTION_EXIT_OK;
-    if (parse->builtin.help) {
-        rt_option_help_format(parse->setup, parse->options, &text);
+    if (parse->general.help) {
+        rt_option_help_format(parse->setup->command, &text);
         return print(parse, &text, err);
     }
-    if (parse->builtin.version) {
-        rt_buffer_printf(&text, "%s %s\n", parse->setup->program, parse->setup->version);
+    if (parse->general.version) {
+        rt_option_show_version(parse->setup, wants_json(parse), &text);
         return print(parse, &text, err);
     }
     code = apply_layers(parse, err);
-    if (code == RT_OK && parse->builtin.print_config) {
-        rt_option_help_format_config(parse->options, &text);
+    if (code == RT_OK && parse->general.print_config) {
+        rt_option_show_config(parse->setup, parse->options, has_json(parse), &text);
         return print(parse, &text, err);
     }
     *ret_action = RT_OPTION_RUN;
@@ -474,12 +440,13 @@ struct rt_options *rt_option_free(struct rt_options *options)
         (void)rt_free(options->entries[i].text);
     (void)rt_free(options->entries);
     (void)rt_free((void *)options->positional);
+    (void)rt_free(options->file);
     return rt_free(options);
 }
 
 enum rt_option_origin rt_option_origin(const struct rt_options *options, const char *name)
 {
-    const struct rt_option_entry *entry = find(options, name);
+    const struct rt_option_entry *entry = rt_option_find(options, NULL, name);
 
     rt_assert(entry);
     return entry->origin;
@@ -487,7 +454,7 @@ enum rt_option_origin rt_option_origin(const struct rt_options *options, const c
 
 void rt_option_set_default(struct rt_options *options, const char *name, const char *text)
 {
-    struct rt_option_entry *entry = find(options, name);
+    struct rt_option_entry *entry = rt_option_find(options, NULL, name);
 
     rt_assert(entry);
     if (entry->origin != RT_OPTION_FROM_DEFAULT && entry->origin != RT_OPTION_FROM_PROFILE)

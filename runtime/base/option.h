@@ -1,20 +1,28 @@
 /*
- * One table of options per binary: the command line, the REDISTINTO_* environment, an INI file
- * (--config FILE), --help, --version and --print-config all come from it. Own code: getopt_long and
- * inih each know one of these, and neither knows types, ranges, origins or help.
+ * One table of options per binary: the command line, the REDISTINTO_* environment, an INI file,
+ * --help, --version, --print-config, manual pages and completion all come from it. Own code:
+ * getopt_long and inih each know one of these, and neither knows types, ranges, origins or help.
  *
  *   precedence   default < profile < file < environment < command line
- *   file         name = value; comments after ; or #, so a text cannot contain " ;"
+ *   file         sections [common], [coordinator], [instance], [esi], [cli] and [cli.VERB], in them
+ *                name = value; comments after ; or #, so a text cannot contain " ;". The section of
+ *                the option beats [common], which takes only what several binaries have. A line has
+ *                at most RT_OPTION_FILE_LINE_MAX bytes, a file RT_OPTION_FILE_LINES_MAX lines.
+ *   which file   --config FILE, else REDISTINTO_CONFIG, else the first there is of
+ *                $XDG_CONFIG_HOME/redistinto/redistinto.ini ($HOME/.config without the variable)
+ *                and RT_OPTION_SYSTEM_FILE. Only one is read; /dev/null means none.
  *   names        --entry-size on the command line, REDISTINTO_ENTRY_SIZE in the environment (an
- *                empty one counts as unset), entry-size in the file (no sections, each once)
+ *                empty one counts as unset), entry-size in the file (once a section)
  *   words        options may come before or after positional words; "--" ends them
  *   flags        --flag or --flag=false; true, yes, on, 1 and false, no, off, 0
  *   durations    500ms, 10s, 5m, 2h, 1d, or 0; kept in milliseconds
  *   sizes        4096, 512B, 64KiB, 1MiB, 2GiB, 1TiB; kept in bytes
+ *   addresses    host:port, [v6]:port or unix:/path; printable ASCII without blanks
  *
  * --help and --version win over everything but a wrong command line. Values are checked in every
- * layer, also in one that is overridden. Call from main() before threads start: getopt_long has
- * global state.
+ * layer, also in one that is overridden; in the file, those that are for this binary. Where no
+ * table has an option "output", a general one (-o) chooses the form of --version and
+ * --print-config. Call from main() before threads start: getopt_long has global state.
  */
 #ifndef RT_BASE_OPTION_H
 #define RT_BASE_OPTION_H
@@ -27,9 +35,18 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/error.h"
 
+#define RT_OPTION_SYSTEM_FILE "/etc/redistinto/redistinto.ini"
+
+enum {
+    RT_OPTION_FILE_LINE_MAX = 198, /* bytes, the end of the line aside: what inih takes */
+    RT_OPTION_FILE_LINES_MAX = 10000,
+    RT_OPTION_ADDRESS_MAX = 255, /* bytes */
+};
+
 /* With the type of the field in the config structure. */
 enum rt_option_type {
     RT_OPTION_STRING,   /* const char *: NULL without default; valid until rt_option_free() */
+    RT_OPTION_ADDRESS,  /* as STRING; min and max are those of the port */
     RT_OPTION_ENUM,     /* int or an enum: index in `names` */
     RT_OPTION_FLAG,     /* bool */
     RT_OPTION_U64,      /* uint64_t */
@@ -49,10 +66,11 @@ struct rt_option {
     const char *name;     /* "entry-size" */
     const char *group;    /* heading in the help; NULL = "Options" */
     const char *help;     /* one sentence; wrapped as needed */
-    const char *argument; /* word for the value in the help; NULL = by type */
+    const char *argument; /* word for the value in the help; NULL = by type; completion knows FILE
+                           * and DIR */
     const char *initial;  /* the default as a user would type it; NULL = none, 0, false, first */
     const char *const *names; /* ENUM only, NULL-terminated */
-    uint64_t min;             /* U64, DURATION, SIZE, in the unit of the field */
+    uint64_t min;             /* U64, DURATION, SIZE, in the unit of the field; ADDRESS: the port */
     uint64_t max;             /* 0 = no limit */
     size_t offset;            /* offsetof(struct config, field) */
     enum rt_option_type type;
@@ -60,11 +78,21 @@ struct rt_option {
     bool is_required; /* some layer must give it; then it has no default */
 };
 
-/* Tables of one binary have different names and letters; anything else is a programmer error. */
 struct rt_option_table {
     const struct rt_option *options;
     size_t n_options;
-    void *config; /* the structure that `offset` counts from */
+    const char *section; /* of the file; NULL = the command's */
+};
+
+/* What a command takes. Its tables have different names and letters; anything else is a programmer
+ * error. */
+struct rt_option_command {
+    const char *name;        /* as it is called: "redistinto dev" */
+    const char *section;     /* of the file: "cli" */
+    const char *usage;       /* positional words for the help, "" when there are none */
+    const char *description; /* a paragraph for the help */
+    const struct rt_option_table *tables;
+    size_t n_tables;
 };
 
 struct rt_option_entry;
@@ -74,18 +102,17 @@ struct rt_options {
     size_t n_positional;
     struct rt_option_entry *entries; /* owned */
     size_t n_entries;
+    char *file; /* owned; the configuration file that was read, NULL = none */
 };
 
 struct rt_option_setup {
-    const char *program;
+    const struct rt_option_command *command;
+    void *const *configs; /* for each table the structure that `offset` counts from */
     const char *version;
-    const char *usage;       /* positional words for the help, "" when there are none */
-    const char *description; /* a paragraph for the help */
-    const struct rt_option_table *tables;
-    size_t n_tables;
-    char *const *environment; /* environ; NULL = none */
+    const char *const *sections; /* [cli.VERB] that there are, NULL-terminated; NULL = any */
+    char *const *environment;    /* environ; NULL = no variables, and no file unless --config */
     /* Called with all layers applied, before --print-config: sets what a profile implies and checks
-     * what options mean together. May be NULL. */
+     * what options mean together. Then required options may be missing. May be NULL. */
     enum rt_code (*adjust)(struct rt_options *options, void *ctx, struct rt_error *err);
     void *adjust_ctx;
     FILE *out; /* for help, version and configuration; NULL = stdout */
@@ -97,8 +124,8 @@ enum rt_option_action {
 };
 
 /* Fills the config structures. INVALID_ARGUMENT: what the user gave is wrong, and the message says
- * what, where (option, variable, or file and line), and what would be right; exit with 2. The
- * config file that cannot be read gives what the system said. On failure the config structures are
+ * what, where (option, variable, or file and line), and what would be right; exit with 2. What was
+ * to be printed and could not be gives what the system said. On failure the config structures are
  * undefined. */
 RT_MUST_USE enum rt_code rt_option_parse(const struct rt_option_setup *setup, int argc, char **argv,
                                          enum rt_option_action *ret_action,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/alloc.h"
+#include "runtime/base/option_describe.h"
 #include "runtime/base/option_internal.h"
 
 struct unit {
@@ -103,10 +104,11 @@ static uint64_t max_of(const struct rt_option *option)
     return option->max ? option->max : UINT64_MAX;
 }
 
-void rt_option_value_format_range(const struct rt_option *option, struct rt_buffer *buffer)
+void rt_option_format_range(const struct rt_option *option, struct rt_buffer *buffer)
 {
     switch (option->type) {
     case RT_OPTION_STRING:
+    case RT_OPTION_ADDRESS:
     case RT_OPTION_FLAG:
         break;
     case RT_OPTION_ENUM:
@@ -131,6 +133,8 @@ static const char *kind_of(enum rt_option_type type)
     switch (type) {
     case RT_OPTION_STRING:
         return "a text";
+    case RT_OPTION_ADDRESS:
+        return "an address like 127.0.0.1:7400, [::1]:7400 or unix:/path";
     case RT_OPTION_ENUM:
         return "one of the names";
     case RT_OPTION_FLAG:
@@ -152,7 +156,7 @@ static enum rt_code fail_value(const struct rt_option *option, const char *text,
     struct rt_buffer range = {0};
     enum rt_code code;
 
-    rt_option_value_format_range(option, &range);
+    rt_option_format_range(option, &range);
     code = rt_fail(err, RT_INVALID_ARGUMENT, "'%s' is %s%s%s%s", text, wrong,
                    range.size > 0 ? " (" : "", rt_buffer_string(&range), range.size > 0 ? ")" : "");
     rt_buffer_deinit(&range);
@@ -165,6 +169,44 @@ static enum rt_code fail_kind(const struct rt_option *option, const char *text,
     RT_CLEANUP(rt_freep) char *wrong = rt_xasprintf("not %s", kind_of(option->type));
 
     return fail_value(option, text, wrong, err);
+}
+
+/* Without brackets a host has no colon, else nobody could tell where the port begins. */
+static bool is_host(const char *text, size_t size)
+{
+    if (size > 2 && text[0] == '[')
+        return text[size - 1] == ']' && !memchr(text, ']', size - 1);
+    return size > 0 && !memchr(text, ':', size) && !memchr(text, '[', size);
+}
+
+static bool is_printable(const char *text)
+{
+    for (; *text; text++)
+        if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+static enum rt_code check_address(const struct rt_option *option, const char *text,
+                                  struct rt_error *err)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t max = option->max ? option->max : UINT16_MAX;
+    uint64_t port;
+
+    if (strlen(text) > RT_OPTION_ADDRESS_MAX)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "an address has at most %d bytes",
+                       RT_OPTION_ADDRESS_MAX);
+    if (!colon || !is_printable(text))
+        return fail_kind(option, text, err);
+    if (strncmp(text, "unix:", 5) == 0)
+        return text[5] ? RT_OK : fail_kind(option, text, err);
+    if (!is_host(text, (size_t)(colon - text)) || !parse_number(RT_OPTION_U64, colon + 1, &port))
+        return fail_kind(option, text, err);
+    if (port < option->min || port > max)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "the port of '%s' is out of range (%u..%u)", text,
+                       (unsigned)option->min, (unsigned)max);
+    return RT_OK;
 }
 
 static enum rt_code set_number(struct rt_option_entry *entry, const char *text,
@@ -211,7 +253,7 @@ static void set_text(struct rt_option_entry *entry, const char *text)
 
     (void)rt_free(entry->text);
     entry->text = copy;
-    if (entry->option->type == RT_OPTION_STRING)
+    if (entry->option->type == RT_OPTION_STRING || entry->option->type == RT_OPTION_ADDRESS)
         memcpy(entry->field, &copy, sizeof(copy));
 }
 
@@ -222,6 +264,9 @@ enum rt_code rt_option_value_set(struct rt_option_entry *entry, const char *text
 
     switch (entry->option->type) {
     case RT_OPTION_STRING:
+        break;
+    case RT_OPTION_ADDRESS:
+        code = check_address(entry->option, text, err);
         break;
     case RT_OPTION_ENUM:
         code = set_enum(entry, text, err);
@@ -240,6 +285,22 @@ enum rt_code rt_option_value_set(struct rt_option_entry *entry, const char *text
     return code;
 }
 
+enum rt_code rt_option_value_check(const struct rt_option *option, const char *text,
+                                   struct rt_error *err)
+{
+    union {
+        const char *text;
+        uint64_t number;
+        int index;
+        bool flag;
+    } field;
+    struct rt_option_entry scratch = {.option = option, .field = &field};
+    enum rt_code code = rt_option_value_set(&scratch, text, err);
+
+    (void)rt_free(scratch.text);
+    return code;
+}
+
 void rt_option_value_format(const struct rt_option_entry *entry, struct rt_buffer *buffer)
 {
     uint64_t value;
@@ -247,6 +308,7 @@ void rt_option_value_format(const struct rt_option_entry *entry, struct rt_buffe
 
     switch (entry->option->type) {
     case RT_OPTION_STRING:
+    case RT_OPTION_ADDRESS:
         rt_buffer_append_string(buffer, entry->text ? entry->text : "");
         break;
     case RT_OPTION_ENUM:

@@ -249,6 +249,18 @@ static enum rt_code check_ready_fd(const struct host_service_config *config, str
     return RT_OK;
 }
 
+/* What an option names cannot be used: it has to be changed, or the machine. */
+static enum rt_code refuse_option(const char *option, enum rt_code code, struct rt_error *err)
+{
+    if (code != RT_NOT_FOUND && code != RT_PERMISSION_DENIED)
+        return code;
+    if (err) {
+        (void)rt_wrap(err, "%s", option);
+        err->code = RT_INVALID_ARGUMENT;
+    }
+    return RT_INVALID_ARGUMENT;
+}
+
 enum rt_code host_service_open(struct host_service *service, const char *name,
                                const struct host_service_config *config, struct rt_error *err)
 {
@@ -262,14 +274,16 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
     (void)signal(SIGPIPE, SIG_IGN);
     code = check_ready_fd(config, err);
     if (code == RT_OK)
-        code = store_data_dir_new(config->data_dir, &service->data_dir, err);
+        code = refuse_option("--data-dir",
+                             store_data_dir_new(config->data_dir, &service->data_dir, err), err);
     if (code != RT_OK)
         return code;
 
     service->runtime = rpc_runtime_new(NULL);
     rpc_runtime_on_stop(service->runtime, on_runtime_end, service);
     service->server = rpc_server_new(service->runtime, &options);
-    code = rpc_server_listen(service->server, config->listen, &port, err);
+    code = refuse_option("--listen", rpc_server_listen(service->server, config->listen, &port, err),
+                         err);
     if (code != RT_OK)
         return code;
     format_address(service, port);

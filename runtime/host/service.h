@@ -68,7 +68,8 @@ struct host_service {
 
 /* Opens runtime and data directory, makes the server and listens; nothing is served yet. After a
  * failure host_service_close() is still to be called. INVALID_ARGUMENT: an option is wrong for this
- * process (ready-fd is not open, standard input is no pipe); else as store_data_dir_new() and
+ * process (ready-fd is not open, standard input is no pipe) or this machine (there is no such
+ * directory or address, or it is not for us); else as store_data_dir_new() and
  * rpc_server_listen(). */
 RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const char *name,
                                            const struct host_service_config *config,

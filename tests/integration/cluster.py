@@ -27,6 +27,7 @@ ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 # Options of the binaries must not come in by the back door.
 for variable in [v for v in os.environ if v.startswith("REDISTINTO_")]:
     del os.environ[variable]
+os.environ["REDISTINTO_CONFIG"] = "/dev/null"
 
 
 def binary(name):

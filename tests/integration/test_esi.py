@@ -1,8 +1,7 @@
-"""redistinto-esi as a command: exit codes, output, errors, signals; options of all binaries."""
+"""redistinto-esi as a command: exit codes, output, errors, signals."""
 import json
 import os
 import pathlib
-import re
 import signal
 import socket
 import subprocess
@@ -23,9 +22,6 @@ except ImportError as missing:
     MISSING, FleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
 
 NOBODY = "127.0.0.1:1"  # a port that nobody may listen on
-BINARIES = ["redistinto", "redistinto-coordinator", "redistinto-instance", "redistinto-esi"]
-REQUIRED = {"redistinto-coordinator": ["--data-dir", "x"],
-            "redistinto-instance": ["--data-dir", "x", "--name", "a"]}
 
 
 class WithoutCoordinator(unittest.TestCase):
@@ -269,87 +265,6 @@ class WithCoordinator(FleetCase):
         self.assert_ok(script.wait())
         self.assertGreater(held, 0)
         self.assertEqual(self.cluster.status(b"back").value, b"v")
-
-
-class Options(unittest.TestCase):
-    """--help, --version, --print-config, variables and files, alike in all four binaries."""
-
-    def config(self, program, *arguments, env=None):
-        result = run(program, *REQUIRED.get(program, []), "--print-config", *arguments, env=env)
-        self.assertEqual((result.code, result.err), (0, b""), program)
-        return dict(re.findall(r"^;? ?(\S+) = (.*)$", result.text(), re.M))
-
-    def test_help(self):
-        for program in BINARIES:
-            for flag in ("--help", "-h"):
-                result = run(program, flag)
-                self.assertEqual((result.code, result.err), (0, b""), program)
-                self.assertTrue(result.text().startswith(f"Usage: {program} "), result.text())
-                self.assertIn("--print-config", result.text())
-                self.assertLessEqual(max(map(len, result.text().splitlines())), 100)
-
-    def test_version(self):
-        versions = set()
-        for program in BINARIES:
-            for flag in ("--version", "-V"):
-                result = run(program, flag)
-                self.assertEqual((result.code, result.err), (0, b""), program)
-                versions.add(re.fullmatch(rf"{program} (\d+\.\d+\.\d+)\n", result.text()).group(1))
-        self.assertEqual(len(versions), 1)
-
-    def test_print_config_says_where_a_value_comes_from(self):
-        for program in BINARIES:
-            option, value = ("timeout", "7s") if program in ("redistinto", "redistinto-esi") \
-                else ("log-level", "debug")
-            variable = "REDISTINTO_" + option.upper().replace("-", "_")
-            self.assertIn("; default", self.config(program)[option])
-            self.assertEqual(self.config(program, env={variable: value})[option],
-                             f"{value} ; env")
-            self.assertEqual(self.config(program, f"--{option}", value)[option], f"{value} ; flag")
-
-    def test_flag_beats_variable_beats_file(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "file")
-            pathlib.Path(path).write_text("lease = 3s\nkey-max = 30\nlocking = none\n",
-                                          encoding="ascii")
-            config = self.config("redistinto-coordinator", "--config", path, "--lease", "5s",
-                                 env={"REDISTINTO_LEASE": "4s", "REDISTINTO_KEY_MAX": "31"})
-        self.assertEqual([config[o] for o in ("lease", "key-max", "locking")],
-                         ["5s ; flag", "31 ; env", "none ; file"])
-
-    def test_what_is_printed_can_be_read(self):
-        with tempfile.TemporaryDirectory() as directory:
-            for program in BINARIES:
-                path = pathlib.Path(directory) / program
-                path.write_bytes(run(program, *REQUIRED.get(program, []), "--print-config").out)
-                again = run(program, *REQUIRED.get(program, []), "--config", path,
-                            "--print-config")
-                self.assertEqual((again.code, again.err), (0, b""), program)
-
-    def test_profile_sets_its_rules_unless_they_are_given(self):
-        classic = self.config("redistinto-coordinator", "--profile", "classic", "--key-max", "50")
-        self.assertEqual(classic["key-max"], "50 ; flag")
-        self.assertEqual([classic[o].split(" ")[0] for o in ("locking", "on-owner-down")],
-                         ["required", "forget"])
-        default = self.config("redistinto-coordinator")
-        self.assertEqual([default[o].split(" ")[0] for o in ("key-max", "locking",
-                                                              "on-owner-down")],
-                         ["255", "optional", "keep"])
-
-    def test_bad_variables_and_files_say_what_is_wrong(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.Path(directory) / "file"
-            path.write_text("lease = 3s\n\nleese = 4s\n", encoding="ascii")
-            result = run("redistinto-coordinator", *REQUIRED["redistinto-coordinator"], "--config",
-                         path)
-            self.assertEqual(result.code, 2)
-            self.assertIn(f"{path}:3", result.err.decode())
-            self.assertIn("leese", result.err.decode())
-        result = run("redistinto-coordinator", *REQUIRED["redistinto-coordinator"],
-                     env={"REDISTINTO_LEASE": "soon"})
-        self.assertEqual(result.code, 2)
-        self.assertIn("REDISTINTO_LEASE", result.err.decode())
-        self.assertIn("soon", result.err.decode())
 
 
 if __name__ == "__main__":

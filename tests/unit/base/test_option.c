@@ -5,7 +5,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
@@ -102,28 +101,33 @@ static struct rt_options *options;
 static struct rt_error err;
 static enum rt_option_action action;
 static char *output;
-static char path[64];
 
 static struct rt_option_table tables[] = {
-    {options_of_config, RT_ARRAY_SIZE(options_of_config), &config},
-    {options_of_own, RT_ARRAY_SIZE(options_of_own), &own},
+    {options_of_config, RT_ARRAY_SIZE(options_of_config), NULL},
+    {options_of_own, RT_ARRAY_SIZE(options_of_own), "cli.own"},
 };
 
-static struct rt_option_setup setup = {
-    .program = "prog",
-    .version = "1.2.3",
+static struct rt_option_command command = {
+    .name = "prog",
+    .section = "instance",
     .usage = "[WORD...]",
     .description = "Does things.",
     .tables = tables,
     .n_tables = RT_ARRAY_SIZE(tables),
 };
 
+static void *configs[] = {&config, &own};
+
+static struct rt_option_setup setup = {
+    .command = &command,
+    .configs = configs,
+    .version = "1.2.3",
+};
+
 static void tear_down(void)
 {
     options = rt_option_free(options);
     free(output);
-    if (path[0])
-        (void)unlink(path);
     test_alloc_expect_none();
 }
 
@@ -152,24 +156,6 @@ static enum rt_code parse(const char *first, ...)
     if (code == RT_OK && action == RT_OPTION_EXIT_OK)
         cr_assert_null(options);
     return code;
-}
-
-static const char *write_file(const char *text)
-{
-    int fd;
-
-    if (!path[0]) {
-        (void)snprintf(path, sizeof(path), "/tmp/redistinto-option-XXXXXX");
-        fd = mkstemp(path);
-        cr_assert_geq(fd, 0);
-        (void)close(fd);
-    }
-    FILE *file = fopen(path, "w");
-
-    cr_assert_not_null(file);
-    (void)fputs(text, file);
-    (void)fclose(file);
-    return path;
 }
 
 #define EXPECT_OK(...)  cr_assert_eq(parse(__VA_ARGS__, NULL), RT_OK, "%s", err.message)
@@ -334,6 +320,62 @@ Test(option, numbers_at_their_limits)
     EXPECT_MESSAGE("out of range (0..65535)");
 }
 
+/* ---- addresses ---- */
+
+static const struct rt_option address_options[] = {{.name = "address",
+                                                    .type = RT_OPTION_ADDRESS,
+                                                    .initial = "127.0.0.1:7400",
+                                                    .min = 1,
+                                                    .help = "Where it is.",
+                                                    .offset = 0},
+                                                   {.name = "any-port",
+                                                    .type = RT_OPTION_ADDRESS,
+                                                    .help = "Where it listens.",
+                                                    .offset = sizeof(const char *)}};
+
+Test(option, addresses)
+{
+    static const char *const good[] = {"host:1", "1.2.3.4:65535", "[::1]:7400", "unix:/s",
+                                       "unix:relative/socket"};
+    static const char *const bad[] = {"",         "host",    ":1",   "host:",  "host:x",
+                                      "::1:7400", "a b:1",   "[]:1", "[:1",    "[a]b]:1",
+                                      "unix:",    "ho[st:1", "h:-1", "h:\x7f", "h:+1"};
+    const char *addresses[2];
+
+    tables[1] = (struct rt_option_table){address_options, 2, NULL};
+    configs[1] = addresses;
+    for (size_t i = 0; i < RT_ARRAY_SIZE(good); i++) {
+        EXPECT_OK("--address", good[i]);
+        cr_assert_str_eq(addresses[0], good[i]);
+    }
+    cr_assert_null(addresses[1]);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(bad); i++) {
+        EXPECT_BAD("--address", bad[i]);
+        EXPECT_MESSAGE("is not an address like 127.0.0.1:7400, [::1]:7400 or unix:/path");
+    }
+    EXPECT_BAD("--address", "host:0");
+    EXPECT_MESSAGE("the port of 'host:0' is out of range (1..65535)");
+    EXPECT_BAD("--address", "host:65536");
+    EXPECT_OK("--any-port", "host:0");
+    EXPECT_OK("--help");
+    EXPECT_OUTPUT("--address ADDRESS ");
+}
+
+Test(option, longest_address)
+{
+    char text[RT_OPTION_ADDRESS_MAX + 2] = {0};
+    const char *addresses[2];
+
+    tables[1] = (struct rt_option_table){address_options, 2, NULL};
+    configs[1] = addresses;
+    memset(text, 'x', RT_OPTION_ADDRESS_MAX);
+    memcpy(text, "unix:", 5);
+    EXPECT_OK("--address", text);
+    text[RT_OPTION_ADDRESS_MAX] = 'x';
+    EXPECT_BAD("--address", text);
+    EXPECT_MESSAGE("an address has at most 255 bytes");
+}
+
 Test(option, enums_list_their_names)
 {
     EXPECT_BAD("-c", "pink");
@@ -363,7 +405,7 @@ Test(option, works_without_an_error)
 
     cr_assert_eq(rt_option_parse(&setup, 2, argv, &action, &options, NULL), RT_INVALID_ARGUMENT);
     argv[1] = (char *)"--config=/nonexistent/file";
-    cr_assert_eq(rt_option_parse(&setup, 2, argv, &action, &options, NULL), RT_NOT_FOUND);
+    cr_assert_eq(rt_option_parse(&setup, 2, argv, &action, &options, NULL), RT_INVALID_ARGUMENT);
 }
 
 Test(option, environment)
@@ -390,89 +432,6 @@ Test(option, environment_errors_name_the_variable)
     EXPECT_MESSAGE("REDISTINTO_COUNT: '99' is out of range (1..10)");
 }
 
-Test(option, file)
-{
-    EXPECT_OK("--config", write_file("# comment\n; comment\n\nname = from file\ncount=7 ; seven\n"
-                                     "verbose = on\nport: 80\nlabel =\n"));
-    cr_assert_str_eq(config.name, "from file");
-    cr_assert_str_eq(config.label, "");
-    cr_assert_eq(config.count, 7);
-    cr_assert(config.verbose);
-    cr_assert_eq(own.port, 80);
-    cr_assert_eq(rt_option_origin(options, "name"), RT_OPTION_FROM_FILE);
-}
-
-Test(option, precedence)
-{
-    char *environment[] = {(char *)"REDISTINTO_COUNT=3", (char *)"REDISTINTO_LEASE=3s",
-                           (char *)"REDISTINTO_CONFIG=/nonexistent/file", NULL};
-
-    setup.environment = environment;
-    EXPECT_OK("--count=4", "--config", write_file("name = file\ncount = 2\nlease = 2s\n"));
-    cr_assert_eq(config.count, 4);
-    cr_assert_eq(config.lease_ms, 3000);
-    cr_assert_str_eq(config.name, "file");
-    cr_assert_eq(config.color, GREEN);
-}
-
-Test(option, file_named_in_the_environment)
-{
-    RT_CLEANUP(rt_freep)
-    char *variable = rt_xasprintf("REDISTINTO_CONFIG=%s", write_file("count = 2\n"));
-    char *environment[] = {variable, NULL};
-
-    setup.environment = environment;
-    cr_assert_eq(parse(NULL), RT_OK, "%s", err.message);
-    cr_assert_eq(config.count, 2);
-}
-
-static void expect_bad_line(const char *text, int line, const char *message)
-{
-    RT_CLEANUP(rt_freep) char *place = rt_xasprintf("%s:%d: ", write_file(text), line);
-
-    EXPECT_BAD("--config", path);
-    cr_assert_eq(strncmp(err.message, place, strlen(place)), 0, "%s", err.message);
-    EXPECT_MESSAGE(message);
-}
-
-Test(option, file_errors_name_file_and_line)
-{
-    char line[512];
-
-    expect_bad_line("count = 1\n\ncount = 11\n", 3, "option 'count' is set twice");
-    expect_bad_line("\ncount = 11\nnope = 1\n", 2, "option 'count': '11' is out of range (1..10)");
-    expect_bad_line("nope = 1\n", 1, "unknown option 'nope'");
-    expect_bad_line("name = x\n[section]\ncount = 1\n", 3, "no sections like [section]");
-    expect_bad_line("name = x\nnonsense\n", 2, "not of the form");
-    expect_bad_line("help = true\n", 1, "unknown option 'help'");
-    expect_bad_line("name = x\n  count = 3\n", 2, "set twice");
-
-    memset(line, 'x', sizeof(line));
-    memcpy(line, "name=", 5);
-    line[198] = '\n';
-    line[199] = 0;
-    EXPECT_OK("--config", write_file(line));
-    cr_assert_eq(strlen(config.name), 193);
-    line[198] = 'x';
-    line[199] = '\n';
-    line[200] = 0;
-    expect_bad_line(line, 1, "longer than 198 bytes");
-}
-
-Test(option, file_without_newline_at_the_end)
-{
-    EXPECT_OK("--config", write_file("count = 9"));
-    cr_assert_eq(config.count, 9);
-}
-
-Test(option, file_that_cannot_be_read)
-{
-    cr_assert_eq(parse("--config=/nonexistent/file", NULL), RT_NOT_FOUND);
-    EXPECT_MESSAGE("opening configuration file '/nonexistent/file'");
-    cr_assert_eq(parse("--config=/tmp", NULL), RT_UNAVAILABLE);
-    EXPECT_MESSAGE("/tmp:0: cannot be read");
-}
-
 Test(option, required)
 {
     static const struct rt_option required[] = {{.name = "needed",
@@ -481,13 +440,18 @@ Test(option, required)
                                                  .help = "It must be there.",
                                                  .offset = offsetof(struct own, port)}};
 
-    tables[1] = (struct rt_option_table){required, 1, &own};
+    tables[1] = (struct rt_option_table){required, 1, NULL};
     cr_assert_eq(parse(NULL), RT_INVALID_ARGUMENT);
     EXPECT_MESSAGE("option '--needed' is required");
     EXPECT_OK("--needed=3");
     cr_assert_eq(own.port, 3);
     EXPECT_OK("--help");
-    EXPECT_OUTPUT("--needed N                  It must be there. [required]\n");
+    EXPECT_OUTPUT("--needed N                  It must be there. [required; REDISTINTO_NEEDED]\n");
+    EXPECT_OK("--print-config");
+    EXPECT_OUTPUT("; needed = ; unset (required)\n");
+    EXPECT_OK("--print-config", "-o", "json");
+    EXPECT_OUTPUT("{\"section\":\"instance\",\"name\":\"needed\",\"value\":null,\"required\":true,"
+                  "\"origin\":\"unset\"}");
 }
 
 Test(option, help)
@@ -498,16 +462,23 @@ Test(option, help)
     EXPECT_OK("--help", "--config=/nonexistent/file");
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
     EXPECT_OUTPUT("Usage: prog [OPTION...] [WORD...]\n\nDoes things.\n\nOptions:\n");
-    EXPECT_OUTPUT("\n  -n, --name TEXT                 What to call it. [default anon]\n");
-    EXPECT_OUTPUT("\n      --label TEXT                A label.\n");
+    EXPECT_OUTPUT(
+        "\n  -n, --name TEXT                 What to call it. [default anon; REDISTINTO_NAME]\n");
+    EXPECT_OUTPUT("\n      --label TEXT                A label. [REDISTINTO_LABEL]\n");
     EXPECT_OUTPUT("\n  -c, --color NAME                The color. [default green; red | green | "
-                  "blue]\n");
-    EXPECT_OUTPUT("\n  -v, --verbose                   Say more.\n");
-    EXPECT_OUTPUT("\n      --careful                   Be careful. [default true]\n");
-    EXPECT_OUTPUT("\nLimits:\n  -k, --count N                   How many. [default 5; 1..10]\n");
-    EXPECT_OUTPUT("Bytes of an entry. [default 64KiB; 512B or more]\n");
+                  "blue; REDISTINTO_COLOR]\n");
+    EXPECT_OUTPUT("\n  -v, --verbose                   Say more. [REDISTINTO_VERBOSE]\n");
+    EXPECT_OUTPUT(
+        "\n      --careful                   Be careful. [default true; REDISTINTO_CAREFUL]\n");
+    EXPECT_OUTPUT("\nLimits:\n  -k, --count N                   How many. [default 5; 1..10; "
+                  "REDISTINTO_COUNT]\n");
+    EXPECT_OUTPUT("Bytes of an entry. [default 64KiB; 512B or more;\n                              "
+                  "    REDISTINTO_ENTRY_SIZE]\n");
     EXPECT_OUTPUT("\nGeneral:\n      --config FILE ");
-    EXPECT_OUTPUT("\n  -h, --help ");
+    EXPECT_OUTPUT("\n  -h, --help                      Show this text and exit.\n");
+    EXPECT_OUTPUT("\n  -o, --output NAME ");
+    EXPECT_OUTPUT("[REDISTINTO_CONFIG]\n");
+    EXPECT_OUTPUT("in a section: [instance], [cli.own],");
     EXPECT_OK("-h");
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
 }
@@ -521,7 +492,8 @@ Test(option, help_fits_into_100_columns)
                                              .offset = 0}};
     const char *config_name = NULL;
 
-    tables[1] = (struct rt_option_table){wide, 1, &config_name};
+    tables[1] = (struct rt_option_table){wide, 1, NULL};
+    configs[1] = &config_name;
     EXPECT_OK("--help");
     for (const char *line = output; *line; line += strcspn(line, "\n") + 1)
         cr_assert_leq(strcspn(line, "\n"), 100, "%.120s", line);
@@ -531,9 +503,53 @@ Test(option, help_fits_into_100_columns)
 
 Test(option, version)
 {
+    char *environment[] = {(char *)"REDISTINTO_OUTPUT=json", NULL};
+
     EXPECT_OK("-V");
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
     cr_assert_str_eq(output, "prog 1.2.3\n");
+    command.name = "prog verb";
+    EXPECT_OK("--version");
+    cr_assert_str_eq(output, "prog 1.2.3\n");
+    EXPECT_OK("--version", "-o", "json", "--config=/nonexistent/file");
+    EXPECT_OUTPUT("{\"name\":\"prog\",\"version\":\"1.2.3\",\"protocol\":\"redistinto.v1\","
+                  "\"compiler\":\"");
+    EXPECT_OK("-ojson", "-V");
+    EXPECT_OUTPUT("{\"name\":\"prog\"");
+    setup.environment = environment;
+    EXPECT_OK("--version");
+    EXPECT_OUTPUT("{\"name\":\"prog\"");
+    EXPECT_OK("--version", "--output=text");
+    cr_assert_str_eq(output, "prog 1.2.3\n");
+    EXPECT_BAD("--version", "-o", "xml");
+    EXPECT_MESSAGE("option '--output': 'xml' is not one of the names (text | json)");
+}
+
+static const char *const forms[] = {"text", "json", NULL};
+
+/* A binary with an option of this name keeps its own. */
+Test(option, output_of_its_own)
+{
+    static const struct rt_option own_output[] = {{.name = "output",
+                                                   .letter = 'o',
+                                                   .type = RT_OPTION_ENUM,
+                                                   .names = forms,
+                                                   .initial = "json",
+                                                   .help = "How results look.",
+                                                   .offset = 0}};
+    int form = -1;
+
+    tables[1] = (struct rt_option_table){own_output, 1, NULL};
+    configs[1] = &form;
+    EXPECT_OK("-o", "text");
+    cr_assert_eq(form, 0);
+    EXPECT_OK("--help");
+    EXPECT_OUTPUT("How results look.");
+    cr_assert_null(strstr(output, "Form of the version"));
+    EXPECT_OK("--print-config");
+    EXPECT_OUTPUT("{\"section\":\"instance\",\"name\":\"output\",\"value\":\"json\"");
+    EXPECT_OK("--version", "-o", "json");
+    EXPECT_OUTPUT("\"version\":\"1.2.3\"");
 }
 
 Test(option, print_config)
@@ -541,31 +557,64 @@ Test(option, print_config)
     char *environment[] = {(char *)"REDISTINTO_LEASE=90s", NULL};
 
     setup.environment = environment;
-    EXPECT_OK("--print-config", "--config", write_file("entry-size = 2048\n"), "--name=n");
+    EXPECT_OK("--print-config", "--name=n", "--config=/dev/null");
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
-    cr_assert_str_eq(output, "name = n ; flag\n"
-                             "; label =  ; default\n"
+    cr_assert_str_eq(output, "; prog 1.2.3, configuration file: /dev/null\n"
+                             "\n[instance]\n"
+                             "name = n ; flag\n"
+                             "; label = ; unset\n"
                              "color = green ; default\n"
                              "verbose = false ; default\n"
                              "careful = true ; default\n"
                              "count = 5 ; default\n"
-                             "lease = 90s ; env\n"
-                             "entry-size = 2KiB ; file\n"
+                             "lease = 90s ; environment REDISTINTO_LEASE\n"
+                             "entry-size = 64KiB ; default\n"
+                             "\n[cli.own]\n"
                              "port = 0 ; default\n");
+    setup.environment = NULL;
+    EXPECT_OK("--print-config");
+    EXPECT_OUTPUT("; prog 1.2.3, configuration file: none\n");
 }
 
-Test(option, printed_config_is_a_config_file)
+Test(option, print_config_as_json)
 {
-    RT_CLEANUP(rt_freep) char *first = NULL;
+    char *environment[] = {(char *)"REDISTINTO_LEASE=90s", NULL};
 
-    EXPECT_OK("--print-config", "--name=n", "--count=3", "--careful=no", "--color=blue");
-    first = rt_xstrdup(output);
-    EXPECT_OK("--config", write_file(first));
-    cr_assert_eq(config.count, 3);
-    cr_assert_eq(config.color, BLUE);
-    cr_assert_not(config.careful);
-    cr_assert_str_eq(config.name, "n");
-    cr_assert_null(config.label);
+    setup.environment = environment;
+    EXPECT_OK("--print-config", "-o", "json", "--name=a\nb", "--config=/dev/null");
+    EXPECT_OUTPUT("{\"name\":\"prog\",\"config_file\":\"/dev/null\",\"options\":["
+                  "{\"section\":\"instance\",\"name\":\"name\",\"value\":\"a\\nb\","
+                  "\"required\":false,\"origin\":\"flag\"},"
+                  "{\"section\":\"instance\",\"name\":\"label\",\"value\":null,"
+                  "\"required\":false,\"origin\":\"unset\"},");
+    EXPECT_OUTPUT("\"value\":\"90s\",\"required\":false,\"origin\":\"environment\","
+                  "\"variable\":\"REDISTINTO_LEASE\"}");
+    EXPECT_OUTPUT("{\"section\":\"cli.own\",\"name\":\"port\",\"value\":\"0\",\"required\":false,"
+                  "\"origin\":\"default\"}]}\n");
+}
+
+Test(option, values_that_no_file_can_hold_are_shown_in_comments)
+{
+    static const char *const texts[] = {"a ;b", ";b", " b", "b ", "a\tb", "a\nb"};
+    char longest[RT_OPTION_FILE_LINE_MAX + 1];
+    RT_CLEANUP(rt_freep) char *line = NULL;
+
+    for (size_t i = 0; i < RT_ARRAY_SIZE(texts); i++) {
+        EXPECT_OK("--print-config", "--name", texts[i]);
+        EXPECT_OUTPUT("\n; no line of a file can hold: name = \"");
+    }
+    EXPECT_OK("--print-config", "--name", "a;b # c");
+    EXPECT_OUTPUT("\nname = a;b # c ; flag\n");
+
+    memset(longest, 'x', sizeof(longest));
+    longest[RT_OPTION_FILE_LINE_MAX - strlen("name = ")] = '\0';
+    line = rt_xasprintf("\nname = %s\n", longest);
+    EXPECT_OK("--print-config", "--name", longest);
+    EXPECT_OUTPUT(line);
+    longest[strlen(longest)] = 'x';
+    longest[RT_OPTION_FILE_LINE_MAX - strlen("name = ") + 1] = '\0';
+    EXPECT_OK("--print-config", "--name", longest);
+    EXPECT_OUTPUT("\n; no line of a file can hold: name = \"");
 }
 
 Test(option, print_config_checks_first)
@@ -621,7 +670,7 @@ Test(option, bad_default, .signal = SIGABRT)
     static const struct rt_option bad[] = {
         {.name = "bad", .type = RT_OPTION_U64, .initial = "x", .help = "", .offset = 0}};
 
-    tables[1] = (struct rt_option_table){bad, 1, &own};
+    tables[1] = (struct rt_option_table){bad, 1, NULL};
     (void)parse(NULL);
 }
 

@@ -34,9 +34,10 @@ Test(command, coordinator)
     struct cli_command command;
 
     cli_command_init_coordinator(&command, &options, "127.0.0.1:7400");
-    expect(&command, "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
-                     "--data-dir /data/coordinator --profile default "
-                     "--distribution equitable-load --lease 3000ms --log-level info");
+    expect(&command,
+           "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
+           "--data-dir /data/coordinator --profile default "
+           "--distribution equitable-load --lease 3000ms --log-level info --config /dev/null");
 }
 
 Test(command, instance)
@@ -46,7 +47,7 @@ Test(command, instance)
     cli_command_init_instance(&command, &options, "instance-2", "127.0.0.1:0", "127.0.0.1:7400");
     expect(&command, "'/opt/r d/redistinto-instance' --name instance-2 --listen 127.0.0.1:0 "
                      "--coordinator 127.0.0.1:7400 --data-dir /data/instance-2 --entries 65536 "
-                     "--entry-size 128 --log-level info");
+                     "--entry-size 128 --log-level info --config /dev/null");
 }
 
 Test(command, supervised)
@@ -74,7 +75,8 @@ Test(command, quotes_for_the_shell)
     odd.data_dir = "/it's $HOME";
     odd.profile = "";
     cli_command_init_coordinator(&command, &odd, "unix:/a[b]");
-    expect(&command, "/x/redistinto-coordinator --listen 'unix:/a[b]' "
-                     "--data-dir '/it'\\''s $HOME/coordinator' --profile '' "
-                     "--distribution equitable-load --lease 3000ms --log-level info");
+    expect(&command,
+           "/x/redistinto-coordinator --listen 'unix:/a[b]' "
+           "--data-dir '/it'\\''s $HOME/coordinator' --profile '' "
+           "--distribution equitable-load --lease 3000ms --log-level info --config /dev/null");
 }

@@ -313,8 +313,9 @@ Test(dev, ready_file_that_cannot_be_written)
 {
     char *words = rt_xasprintf("--base-port 0 --ready-file %s/absent/ready", service_dir);
 
-    cr_assert_eq(finish(start(words)), 3);
-    expect_in("err", "absent/ready");
+    cr_assert_eq(finish(start(words)), 2);
+    expect_in("err", "--ready-file: ");
+    expect_in("err", "absent/ready: No such file or directory (INVALID_ARGUMENT)");
     expect_no_temporary_directory();
     rt_free(words);
 }
@@ -325,8 +326,48 @@ Test(dev, data_dir_that_is_a_file)
     char *path = below("file");
 
     cr_assert_eq(cli_file_replace(path, RT_BYTES_LITERAL(""), NULL), RT_OK);
-    cr_assert_eq(finish(start_with_ready_file(words)), 4);
+    cr_assert_eq(finish(start_with_ready_file(words)), 2);
+    expect_in("err", "--data-dir: ");
     expect_in("err", "is not a directory");
     rt_free(path);
     rt_free(words);
+}
+
+Test(dev, data_dir_without_parent)
+{
+    char *words = rt_xasprintf("--data-dir %s/absent/data", service_dir);
+
+    cr_assert_eq(finish(start(words)), 2);
+    expect_in("err", "--data-dir: ");
+    rt_free(words);
+}
+
+Test(dev, ready_file_beside_us)
+{
+    char *words = rt_xasprintf("--base-port 0 --instances 1 --ready-file ready");
+    pid_t pid;
+
+    cr_assert_eq(chdir(service_dir), 0);
+    pid = start(words);
+    wait_until_there("ready");
+    cr_assert_eq(kill(pid, SIGTERM), 0);
+    cr_assert_eq(finish(pid), 0);
+    rt_free(words);
+}
+
+static void expect_missing(const char *name)
+{
+    char *path = below(name);
+
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(finish(start("--base-port 0")), 2);
+    expect_in("err", path);
+    expect_in("err", "must be installed beside this command");
+    rt_free(path);
+}
+
+Test(dev, missing_services)
+{
+    expect_missing("redistinto-instance");
+    expect_missing("redistinto-coordinator");
 }

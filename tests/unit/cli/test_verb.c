@@ -65,7 +65,7 @@ Test(verb, list_and_help)
     expect("-h -o json", MODEL_EXIT_OK, "\nVerbs:\n  dev ", "");
     expect("--version", MODEL_EXIT_OK, "redistinto 1.2.3\n", "");
     expect("-V", MODEL_EXIT_OK, "redistinto 1.2.3\n", "");
-    expect("dev --version", MODEL_EXIT_OK, "redistinto dev 1.2.3\n", "");
+    expect("dev --version", MODEL_EXIT_OK, "redistinto 1.2.3\n", "");
     expect("--print-config", MODEL_EXIT_OK, "timeout = 5s", "");
 }
 
@@ -98,7 +98,7 @@ Test(verb, verb_is_missing)
 
 Test(verb, options_on_both_sides)
 {
-    expect("--timeout 7s dev --print-config -o json --entries 5", MODEL_EXIT_OK,
+    expect("--timeout 7s dev --print-config -o text --entries 5", MODEL_EXIT_OK,
            "timeout = 7s ; flag\n", "");
     expect("dev --print-config --timeout 7s", MODEL_EXIT_OK, "timeout = 7s ; flag\n", "");
     expect("--coordinator=c:1 dev --print-config", MODEL_EXIT_OK, "coordinator = c:1 ; flag\n", "");
@@ -114,8 +114,9 @@ Test(verb, environment)
 
     streams_open(&streams);
     streams.context.environment = environment;
-    cr_assert_eq(run(&streams, "dev --print-config"), MODEL_EXIT_OK);
-    cr_assert_not_null(strstr(streams.out, "coordinator = c:7 ; env\n"));
+    cr_assert_eq(run(&streams, "dev --print-config -o text"), MODEL_EXIT_OK);
+    cr_assert_not_null(
+        strstr(streams.out, "coordinator = c:7 ; environment REDISTINTO_COORDINATOR\n"));
     streams_close(&streams);
 
     streams_open(&streams);

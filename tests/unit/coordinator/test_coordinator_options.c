@@ -166,8 +166,9 @@ Test(options, file_environment_and_command_line_win_in_this_order)
 {
     char *const environment[] = {(char *)"REDISTINTO_LOCKING=none",
                                  (char *)"REDISTINTO_ON_OWNER_DOWN=keep", NULL};
-    const char *path = test_file("profile = classic\nkey-max = 50\nlocking = optional\n"
-                                 "on-owner-down = forget\nlease = 3s\n");
+    const char *path =
+        test_file("[coordinator]\nprofile = classic\nkey-max = 50\nlocking = optional\n"
+                  "on-owner-down = forget\nlease = 3s\n");
     char line[128];
 
     (void)snprintf(line, sizeof(line), "--data-dir d --config %s --on-owner-down forget", path);

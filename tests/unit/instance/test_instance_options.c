@@ -131,6 +131,17 @@ Test(options, names)
     check_name("\xc3\xa4", false);
 }
 
+/* Of n bytes. */
+static const char *address_of(size_t n)
+{
+    static const char scheme[] = "unix:";
+    static char text[600];
+
+    memcpy(text, scheme, sizeof(scheme));
+    memcpy(text + strlen(scheme), letters(n - strlen(scheme)), n - strlen(scheme) + 1);
+    return text;
+}
+
 static void check_address(const char *option, const char *address, bool is_good)
 {
     char line[600];
@@ -145,12 +156,15 @@ static void check_address(const char *option, const char *address, bool is_good)
 
 Test(options, addresses)
 {
-    check_address("coordinator", letters(MODEL_ADDRESS_MAX), true);
-    check_address("coordinator", letters(MODEL_ADDRESS_MAX + 1), false);
+    check_address("coordinator", address_of(MODEL_ADDRESS_MAX), true);
+    check_address("coordinator", address_of(MODEL_ADDRESS_MAX + 1), false);
     check_address("coordinator", "", false);
-    check_address("advertise", letters(MODEL_ADDRESS_MAX), true);
-    check_address("advertise", letters(MODEL_ADDRESS_MAX + 1), false);
+    check_address("advertise", address_of(MODEL_ADDRESS_MAX), true);
+    check_address("advertise", address_of(MODEL_ADDRESS_MAX + 1), false);
     check_address("advertise", "", false);
+    check_address("coordinator", "host", false);
+    check_address("coordinator", "host:0", false);
+    check_address("advertise", "host:0", false);
     check_address("advertise", "tab\there:1", false);
     check_address("advertise", "h\xc3\xb6st:1", false);
     check_address("advertise", "~!:1", true);
