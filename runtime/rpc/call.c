@@ -53,7 +53,8 @@ static struct rpc_call *new_call(struct rpc_server_method *method)
     rpc_call_init_io(call);
     call->arena.limit = options->max_arena_bytes;
     call->message_arena.limit = options->max_arena_bytes;
-    call->outbox.max_count = options->queue_messages;
+    call->outbox.max_count =
+        method->table.queue_messages ? method->table.queue_messages : options->queue_messages;
     call->outbox.max_bytes = options->queue_bytes;
     rpc_server_ref(method->server);
     return call;

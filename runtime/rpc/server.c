@@ -67,6 +67,7 @@ struct rpc_server *rpc_server_new(struct rpc_runtime *runtime,
 
     server->core = rpc_server_core_new(&server->options);
     grpc_server_register_completion_queue(server->core, runtime->queue, NULL);
+    server->reflection = rpc_reflection_new(server);
     server->health = rpc_health_new(server);
 
     rpc_runtime_lock(runtime);
@@ -90,6 +91,7 @@ static void free_server(struct rpc_server *server)
     }
     rpc_server_free_addresses(server);
     (void)rpc_health_free(server->health);
+    (void)rpc_reflection_free(server->reflection);
     (void)pthread_mutex_destroy(&server->lock);
     (void)rt_free(server);
 }

@@ -1,5 +1,6 @@
 /*
- * gRPC servers: services from tables of handlers, unary and streaming calls, health, drain.
+ * gRPC servers: services from tables of handlers, unary and streaming calls, health, reflection,
+ * drain.
  *
  * Handlers run on the queue thread (runtime.h), one at a time for each call; with one queue thread
  * one at a time for the whole process. They must not block. Functions on a call may be used from
@@ -97,6 +98,7 @@ struct rpc_stream_handlers {
 struct rpc_method {
     const char *name; /* as in the descriptor: "Put" */
     enum rpc_kind kind;
+    uint32_t queue_messages;                  /* output queue of a stream; 0 = the server's */
     rpc_unary_fn on_call;                     /* RPC_UNARY only */
     unsigned flags;                           /* enum rpc_method_flags */
     uint32_t user_size;                       /* bytes of rpc_call_user() */
@@ -106,7 +108,8 @@ struct rpc_method {
 /* ---- servers ---- */
 
 /* NULL options = defaults. Owned by the runtime: rpc_server_drain() or the runtime's shutdown
- * releases it. Carries grpc.health.v1 from the start. Loop thread or before run. */
+ * releases it. Carries grpc.health.v1 and grpc.reflection, v1 and v1alpha, from the start. Loop
+ * thread or before run. */
 struct rpc_server *rpc_server_new(struct rpc_runtime *runtime,
                                   const struct rpc_server_options *options);
 
@@ -118,6 +121,13 @@ RT_MUST_USE enum rt_code rpc_server_add_service(struct rpc_server *server,
                                                 const struct rpc_method *methods, size_t n_methods,
                                                 void *ctx, struct rt_error *err);
 
+/* What reflection tells of the services that are added: a serialized FileDescriptorSet with all
+ * imports (protoc --include_imports --descriptor_set_out); several sets may share files. Copied.
+ * INVALID_ARGUMENT: no such set, or an import is missing; ALREADY_EXISTS: another file has the name
+ * of one of these; RESOURCE_EXHAUSTED: more than 64 files in all. Before rpc_server_start. */
+RT_MUST_USE enum rt_code rpc_server_add_descriptors(struct rpc_server *server, struct rt_bytes set,
+                                                    struct rt_error *err);
+
 /* "host:port" (port 0 chooses one) or "unix:/path". *ret_port (may be NULL) is 1 for unix.
  * ALREADY_EXISTS with the address when it is taken, INVALID_ARGUMENT when it cannot be parsed or
  * bound. Before rpc_server_start; several addresses may be listened to. */
@@ -126,10 +136,11 @@ RT_MUST_USE enum rt_code rpc_server_listen(struct rpc_server *server, const char
 
 void rpc_server_start(struct rpc_server *server);
 
-/* Stops accepting (new calls: UNAVAILABLE), ends health watches, lets calls in flight finish;
- * after grace_ms cancels those left. `cb` (may be NULL) runs on the loop thread when none is left;
- * the server is released after it. Calls that are still referenced keep their memory, answers to
- * them go nowhere. A second drain only shortens the grace (its cb is called as well). Loop thread.
+/* Stops accepting (new calls: UNAVAILABLE), ends health watches and reflection, lets calls in
+ * flight finish; after grace_ms cancels those left. Connections are not waited for: one without a
+ * call is closed within 200 ms. `cb` (may be NULL) runs on the loop thread when none is left; the
+ * server is released after it. Calls that are still referenced keep their memory, answers to them
+ * go nowhere. A second drain only shortens the grace (its cb is called as well). Loop thread.
  */
 void rpc_server_drain(struct rpc_server *server, uint32_t grace_ms, void (*cb)(void *ctx),
                       void *ctx);

@@ -182,6 +182,7 @@ void rpc_server_drain(struct rpc_server *server, uint32_t grace_ms, void (*cb)(v
     rt_list_push_back(&server->waiters, &waiter->link);
     if (begin_drain(server)) {
         rpc_health_drain(server->health);
+        rpc_reflection_drain(server->reflection);
         rpc_op_arm(&server->drained_op);
         grpc_server_shutdown_and_notify(server->core, server->runtime->queue, &server->drained_op);
         start_linger(server);

@@ -15,6 +15,7 @@
 #include "runtime/rpc/server.h"
 
 struct rpc_health;
+struct rpc_reflection;
 
 enum {
     RPC_METADATA_ENTRY_BYTES = 32,
@@ -24,6 +25,12 @@ enum {
     RPC_PATH_SHOWN_MAX = 255, /* of an unknown method's path */
     RPC_POSTED_UNARY = 8,     /* requests that wait in core for each method */
     RPC_POSTED_STREAM = 2,    /* the same for streams, and for methods that are unknown */
+};
+
+enum {
+    /* Streams of both versions at once; they may be as idle as their clients like. */
+    RPC_REFLECTION_STREAMS_MAX = 256,
+    RPC_REFLECTION_REQUEST_MAX = 1024, /* bytes */
 };
 
 /* One method of one service, or (descriptor NULL) all unknown ones. */
@@ -71,8 +78,9 @@ struct rpc_server {
     struct rpc_runtime *runtime;
     struct rpc_server_options options; /* defaults filled in */
     grpc_server *core;
-    struct rpc_health *health; /* owned */
-    struct rt_list services;   /* owned; const after start */
+    struct rpc_health *health;         /* owned */
+    struct rpc_reflection *reflection; /* owned */
+    struct rt_list services;           /* owned; const after start */
     struct rpc_server_method unknown;
     struct rpc_op drained_op;
     struct rpc_job drained_job;
@@ -239,5 +247,11 @@ struct rpc_health *rpc_health_free(struct rpc_health *health);
 void rpc_health_set(struct rpc_health *health, const char *service, bool is_serving);
 /* NOT_SERVING for all, watches end. */
 void rpc_health_drain(struct rpc_health *health);
+
+/* ---- reflection.c ---- */
+struct rpc_reflection *rpc_reflection_new(struct rpc_server *server);
+struct rpc_reflection *rpc_reflection_free(struct rpc_reflection *reflection);
+/* Its streams end. */
+void rpc_reflection_drain(struct rpc_reflection *reflection);
 
 #endif

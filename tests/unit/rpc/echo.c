@@ -279,8 +279,9 @@ static const struct rpc_stream_handlers chat_handlers = {
 };
 
 const struct rpc_method echo_methods[5] = {
-    {"Unary", RPC_UNARY, on_unary, .user_size = sizeof(uint32_t)},
-    {"Patient", RPC_UNARY, on_unary, RPC_NO_DEADLINE, .user_size = sizeof(uint32_t)},
+    {"Unary", RPC_UNARY, .on_call = on_unary, .user_size = sizeof(uint32_t)},
+    {"Patient", RPC_UNARY, .on_call = on_unary, .flags = RPC_NO_DEADLINE,
+     .user_size = sizeof(uint32_t)},
     {"Collect", RPC_CLIENT_STREAM, .stream = &collect_handlers, .user_size = sizeof(struct flow)},
     {"Expand", RPC_SERVER_STREAM, .stream = &expand_handlers, .user_size = sizeof(struct flow)},
     {"Chat", RPC_BIDI, .stream = &chat_handlers},

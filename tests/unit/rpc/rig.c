@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "runtime/base/log.h"
+#include "test_descriptors.h"
 
 enum {
     PATIENCE_S = 40
@@ -108,6 +109,9 @@ static void start_server(struct rig *rig, const struct rpc_server_options *given
     rig->server = rpc_server_new(rig->runtime, &options);
     code = rpc_server_add_service(rig->server, &rpctest__v1__echo_service__descriptor, echo_methods,
                                   RT_ARRAY_SIZE(echo_methods), &rig->echo, &err);
+    rt_assert(code == RT_OK);
+    code = rpc_server_add_descriptors(
+        rig->server, rt_bytes_of(test_descriptor_set, sizeof(test_descriptor_set)), &err);
     rt_assert(code == RT_OK);
     code = rpc_server_listen(rig->server, rig->address, &rig->port, &err);
     if (code != RT_OK)
