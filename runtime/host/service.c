@@ -15,6 +15,7 @@
 #include "runtime/host/inbound.h"
 #include "runtime/model/exit.h"
 #include "runtime/store/lmdb.h"
+#include "runtime/wire/descriptors.h"
 
 const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS] = {
     {
@@ -282,6 +283,9 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
     service->runtime = rpc_runtime_new(NULL);
     rpc_runtime_on_stop(service->runtime, on_runtime_end, service);
     service->server = rpc_server_new(service->runtime, &options);
+    code = rpc_server_add_descriptors(service->server, wire_descriptor_set(), err);
+    if (code != RT_OK)
+        return code;
     code = refuse_option("--listen", rpc_server_listen(service->server, config->listen, &port, err),
                          err);
     if (code != RT_OK)
