@@ -145,6 +145,10 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_EXECUTE:
+    case MODEL_CALL_LOCK:
+    case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_ROUTE:
+    case MODEL_CALL_WATCH_ROUTES:
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_KEY_STATUS:
     case MODEL_CALL_LIST_KEYS:

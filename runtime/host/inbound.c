@@ -7,6 +7,7 @@
 
 #include "runtime/base/alloc.h"
 #include "runtime/host/internal.h"
+#include "runtime/host/watch.h"
 #include "runtime/wire/request.h"
 #include "runtime/wire/response.h"
 
@@ -273,6 +274,12 @@ static struct rpc_method method_of(const struct wire_method *method)
     case WIRE_BATCH:
         row.kind = RPC_BIDI;
         row.stream = &stream_handlers;
+        break;
+    case WIRE_WATCH:
+        row.kind = RPC_SERVER_STREAM;
+        row.stream = &host_watch_handlers;
+        row.user_size = host_watch_user_size;
+        row.queue_messages = HOST_WATCH_QUEUE_MESSAGES;
         break;
     }
     return row;

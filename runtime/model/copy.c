@@ -137,6 +137,18 @@ enum rt_code model_request_copy(struct model_request *ret_copy, const struct mod
         copy_bytes(&copier, &ret_copy->execute.key);
         copy_bytes(&copier, &ret_copy->execute.value);
         break;
+    case MODEL_CALL_LOCK:
+        copy_bytes(&copier, &ret_copy->lock.key);
+        break;
+    case MODEL_CALL_UNLOCK:
+        copy_bytes(&copier, &ret_copy->unlock.key);
+        break;
+    case MODEL_CALL_ROUTE:
+        copy_bytes(&copier, &ret_copy->route.key);
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        copy_bytes(&copier, &ret_copy->watch_routes.prefix);
+        break;
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_LIST_KEYS:
         copy_bytes(&copier, &ret_copy->page.prefix);
@@ -165,6 +177,15 @@ static void copy_key_status(struct copier *copier, struct model_key_status_respo
         copy_array(copier, status->waiters, status->n_waiters, sizeof(*status->waiters));
     for (size_t i = 0; status->waiters && i < status->n_waiters; i++)
         copy_bytes(copier, &status->waiters[i]);
+}
+
+static void copy_watch_routes(struct copier *copier, struct model_watch_routes_response *watch)
+{
+    watch->instances =
+        copy_array(copier, watch->instances, watch->n_instances, sizeof(*watch->instances));
+    watch->keys = copy_array(copier, watch->keys, watch->n_keys, sizeof(*watch->keys));
+    for (size_t i = 0; watch->keys && i < watch->n_keys; i++)
+        copy_bytes(copier, &watch->keys[i].key);
 }
 
 static void copy_list_keys(struct copier *copier, struct model_list_keys_response *list)
@@ -207,6 +228,12 @@ enum rt_code model_response_copy(struct model_response *ret_copy,
     case MODEL_CALL_EXECUTE:
         copy_bytes(&copier, &ret_copy->execute.data.value);
         break;
+    case MODEL_CALL_LOCK:
+        copy_bytes(&copier, &ret_copy->lock.data.value);
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        copy_watch_routes(&copier, &ret_copy->watch_routes);
+        break;
     case MODEL_CALL_LIST_INSTANCES:
         ret_copy->list_instances.instances =
             copy_array(&copier, source->list_instances.instances,
@@ -226,6 +253,8 @@ enum rt_code model_response_copy(struct model_response *ret_copy,
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_ROUTE:
     case MODEL_N_CALL_KINDS:
         break;
     }

@@ -28,6 +28,10 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_KEEP_ALIVE] = "KEEP_ALIVE",
         [MODEL_CALL_CLOSE_SESSION] = "CLOSE_SESSION",
         [MODEL_CALL_EXECUTE] = "EXECUTE",
+        [MODEL_CALL_LOCK] = "LOCK",
+        [MODEL_CALL_UNLOCK] = "UNLOCK",
+        [MODEL_CALL_ROUTE] = "ROUTE",
+        [MODEL_CALL_WATCH_ROUTES] = "WATCH_ROUTES",
         [MODEL_CALL_LIST_INSTANCES] = "LIST_INSTANCES",
         [MODEL_CALL_KEY_STATUS] = "KEY_STATUS",
         [MODEL_CALL_LIST_KEYS] = "LIST_KEYS",
@@ -116,6 +120,15 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
     case MODEL_CALL_EXECUTE:
         response->execute = (struct model_execute_response){0};
         break;
+    case MODEL_CALL_LOCK:
+        response->lock = (struct model_lock_response){0};
+        break;
+    case MODEL_CALL_ROUTE:
+        response->route = (struct model_route_response){0};
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        response->watch_routes = (struct model_watch_routes_response){0};
+        break;
     case MODEL_CALL_LIST_INSTANCES:
         response->list_instances = (struct model_list_instances_response){0};
         break;
@@ -128,6 +141,7 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_UNLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }

@@ -39,6 +39,10 @@ enum model_call_kind {
     MODEL_CALL_KEEP_ALIVE,
     MODEL_CALL_CLOSE_SESSION,
     MODEL_CALL_EXECUTE,
+    MODEL_CALL_LOCK,
+    MODEL_CALL_UNLOCK,
+    MODEL_CALL_ROUTE,
+    MODEL_CALL_WATCH_ROUTES,
     /* AdminService, operator → coordinator; never change anything */
     MODEL_CALL_LIST_INSTANCES,
     MODEL_CALL_KEY_STATUS,
@@ -350,6 +354,96 @@ struct model_execute_response {
     bool lock_lost; /* STORE, PUT: durable, but the lock had gone to another meanwhile */
 };
 
+/* ---- locks and routes --------------------------------------------------------------------------
+ */
+
+/* What the header of an operation names, and where to send it. */
+struct model_route {
+    struct model_id cluster_id;
+    char owner[MODEL_NAME_MAX + 1];
+    char address[MODEL_ADDRESS_MAX + 1];
+    uint64_t incarnation; /* of the owner */
+    uint64_t epoch;
+};
+
+struct model_lock_request {
+    struct model_id session_id;
+    struct model_request_id request_id;
+    uint64_t done_below;
+    struct rt_bytes key;
+    bool no_wait; /* answer WAITING instead of waiting */
+};
+
+struct model_lock_response {
+    enum model_outcome outcome; /* DONE, or WAITING after no_wait */
+    struct model_data_response data;
+    uint64_t lock_token;
+    bool has_route; /* false while the key has no owner */
+    struct model_route route;
+    char holder[MODEL_NAME_MAX + 1]; /* WAITING: session that holds the key */
+};
+
+struct model_unlock_request {
+    struct model_id session_id;
+    struct rt_bytes key;
+    uint64_t lock_token; /* at least 1 */
+};
+
+struct model_route_request {
+    struct rt_bytes key;
+    enum model_statement_kind operation; /* READ SET STORE PUT DELETE */
+    uint64_t value_size;                 /* SET, PUT: bytes, at most MODEL_VALUE_MAX */
+    struct model_id session_id;          /* may be none */
+    uint64_t lock_token;                 /* 0 = none */
+    uint64_t min_placement_version;      /* 0 = none */
+};
+
+struct model_route_response {
+    bool has_route; /* false: the key is known and has no owner */
+    struct model_route route;
+};
+
+/* Where a watch is: made by the core, never on the wire, all zero at its begin. */
+struct model_watch_cursor {
+    bool has_begun;
+    bool is_snapshot;  /* keys are being gone through */
+    uint64_t change;   /* number of the first change that it was not told */
+    uint64_t position; /* snapshot: in the table of this layout */
+    uint64_t layout;
+    uint64_t version; /* of the last complete state that it was told */
+};
+
+/* A long poll: answered when there is something to tell. */
+struct model_watch_routes_request {
+    struct rt_bytes prefix;           /* 0..MODEL_KEY_MAX bytes */
+    uint64_t after_version;           /* of the last complete state that the client has; 0 = none */
+    struct model_watch_cursor cursor; /* as the answer before said */
+};
+
+struct model_watched_instance {
+    char name[MODEL_NAME_MAX + 1];
+    char address[MODEL_ADDRESS_MAX + 1];
+    uint64_t incarnation;
+    enum model_member_state state;
+};
+
+struct model_watched_key {
+    struct rt_bytes key;
+    char owner[MODEL_NAME_MAX + 1]; /* empty: it has no route any more */
+    uint64_t epoch;                 /* 0 without owner */
+};
+
+struct model_watch_routes_response {
+    bool reset;                               /* what was told before is void */
+    struct model_watched_instance *instances; /* at most MODEL_MEMBERS_MAX */
+    size_t n_instances;
+    struct model_watched_key *keys; /* at most MODEL_WATCH_KEYS_MAX, in no order */
+    size_t n_keys;
+    bool more;                      /* the state is not complete yet */
+    uint64_t version;               /* of the last complete state; 0 = none */
+    struct model_watch_cursor next; /* for the next request */
+};
+
 /* ---- inspection ------------------------------------------------------------------------------ */
 
 struct model_page_request {
@@ -462,6 +556,10 @@ struct model_request {
         struct model_open_session_request open_session;
         struct model_session_request session; /* KEEP_ALIVE CLOSE_SESSION */
         struct model_execute_request execute;
+        struct model_lock_request lock;
+        struct model_unlock_request unlock;
+        struct model_route_request route;
+        struct model_watch_routes_request watch_routes;
         struct model_page_request page; /* LIST_INSTANCES LIST_KEYS */
         struct model_key_status_request key_status;
     };
@@ -482,6 +580,9 @@ struct model_response {
         struct model_open_session_response open_session;
         struct model_keep_alive_response keep_alive;
         struct model_execute_response execute;
+        struct model_lock_response lock;
+        struct model_route_response route;
+        struct model_watch_routes_response watch_routes;
         struct model_list_instances_response list_instances;
         struct model_key_status_response key_status;
         struct model_list_keys_response list_keys;

@@ -102,6 +102,7 @@ struct rpc_method {
     rpc_unary_fn on_call;                     /* RPC_UNARY only */
     unsigned flags;                           /* enum rpc_method_flags */
     uint32_t user_size;                       /* bytes of rpc_call_user() */
+    uint32_t queue_messages;                  /* output queue of its streams; 0 = the server's */
     const struct rpc_stream_handlers *stream; /* the other kinds; must outlive the server */
 };
 

@@ -8,38 +8,6 @@ WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceListInstancesResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceKeyStatusResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceListKeysResponse);
 
-static Redistinto__V1__MemberState put_state(enum model_member_state state)
-{
-    switch (state) {
-    case MODEL_MEMBER_JOINING:
-        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_JOINING;
-    case MODEL_MEMBER_ALIVE:
-        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_ALIVE;
-    case MODEL_MEMBER_DEAD:
-        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_DEAD;
-    case MODEL_MEMBER_LEFT:
-        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_LEFT;
-    }
-    return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_UNSPECIFIED;
-}
-
-static enum model_member_state take_state(struct wire_input *in, const char *field,
-                                          Redistinto__V1__MemberState state)
-{
-    switch ((int)state) {
-    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_JOINING:
-        return MODEL_MEMBER_JOINING;
-    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_ALIVE:
-        return MODEL_MEMBER_ALIVE;
-    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_DEAD:
-        return MODEL_MEMBER_DEAD;
-    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_LEFT:
-        return MODEL_MEMBER_LEFT;
-    }
-    wire_input_fail(in, MODEL_REASON_INVALID_FIELD, field, "is %d, valid are 1 to 4", (int)state);
-    return MODEL_MEMBER_JOINING;
-}
-
 static void take_page_size(struct wire_input *in, uint32_t page_size,
                            struct model_page_request *page)
 {
@@ -82,7 +50,7 @@ static void put_instance(Redistinto__V1__InstanceInfo *ret_message,
 {
     ret_message->name = (char *)info->name;
     ret_message->address = (char *)info->address;
-    ret_message->state = put_state(info->state);
+    ret_message->state = wire_put_member_state(info->state);
     ret_message->incarnation = info->incarnation;
     ret_message->ordinal = info->ordinal;
     ret_message->entries_free = info->entries_free;
@@ -115,7 +83,7 @@ static void take_instance(struct wire_input *in, const Redistinto__V1__InstanceI
 {
     wire_take_name(in, "name", message->name, WIRE_REQUIRED, ret_info->name);
     wire_take_address(in, "address", message->address, ret_info->address);
-    ret_info->state = take_state(in, "state", message->state);
+    ret_info->state = wire_take_member_state(in, "state", message->state);
     ret_info->incarnation = message->incarnation;
     ret_info->ordinal = message->ordinal;
     ret_info->entries_free = message->entries_free;
@@ -200,7 +168,7 @@ static bool fill_key_status_response(const struct model_response *response, stru
     message->stored = status->stored;
     message->owner = (char *)status->owner;
     if (status->owner[0])
-        message->owner_state = put_state(status->owner_state);
+        message->owner_state = wire_put_member_state(status->owner_state);
     message->epoch = status->epoch;
     message->would_place = (char *)status->would_place;
     message->holder = (char *)status->holder;
@@ -241,7 +209,7 @@ static void take_key_status_response(struct wire_input *in, const void *pointer,
     status->stored = message->stored;
     wire_take_name(in, "owner", message->owner, WIRE_OPTIONAL, status->owner);
     if (status->owner[0])
-        status->owner_state = take_state(in, "owner_state", message->owner_state);
+        status->owner_state = wire_take_member_state(in, "owner_state", message->owner_state);
     status->epoch = message->epoch;
     wire_take_name(in, "would_place", message->would_place, WIRE_OPTIONAL, status->would_place);
     wire_take_name(in, "holder", message->holder, WIRE_OPTIONAL, status->holder);

@@ -201,6 +201,23 @@ void wire_take_responder(struct wire_input *in, const Redistinto__V1__Responder 
     ret_responder->placement_version = message->placement_version;
 }
 
+enum model_member_state wire_take_member_state(struct wire_input *in, const char *field,
+                                               Redistinto__V1__MemberState state)
+{
+    switch ((int)state) {
+    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_JOINING:
+        return MODEL_MEMBER_JOINING;
+    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_ALIVE:
+        return MODEL_MEMBER_ALIVE;
+    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_DEAD:
+        return MODEL_MEMBER_DEAD;
+    case REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_LEFT:
+        return MODEL_MEMBER_LEFT;
+    }
+    wire_input_fail(in, MODEL_REASON_INVALID_FIELD, field, "is %d, valid are 1 to 4", (int)state);
+    return MODEL_MEMBER_JOINING;
+}
+
 void *wire_list_begin(struct wire_input *in, const char *field, size_t n, size_t max,
                       size_t item_size)
 {
@@ -268,6 +285,21 @@ static Redistinto__V1__Locking put_locking(enum model_locking locking)
         return REDISTINTO__V1__LOCKING__LOCKING_NONE;
     }
     return REDISTINTO__V1__LOCKING__LOCKING_UNSPECIFIED;
+}
+
+Redistinto__V1__MemberState wire_put_member_state(enum model_member_state state)
+{
+    switch (state) {
+    case MODEL_MEMBER_JOINING:
+        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_JOINING;
+    case MODEL_MEMBER_ALIVE:
+        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_ALIVE;
+    case MODEL_MEMBER_DEAD:
+        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_DEAD;
+    case MODEL_MEMBER_LEFT:
+        return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_LEFT;
+    }
+    return REDISTINTO__V1__MEMBER_STATE__MEMBER_STATE_UNSPECIFIED;
 }
 
 void wire_put_row(Redistinto__V1__OwnershipRow *ret_message, const struct model_row *row)

@@ -60,6 +60,8 @@ void wire_take_key_result(struct wire_input *in, const Redistinto__V1__KeyResult
                           struct model_data_response *ret_data);
 void wire_take_responder(struct wire_input *in, const Redistinto__V1__Responder *message,
                          struct model_responder *ret_responder);
+enum model_member_state wire_take_member_state(struct wire_input *in, const char *field,
+                                               Redistinto__V1__MemberState state);
 
 /* Zeroed memory for the items of a list; NULL when there are none, they are more than `max`, or the
  * arena is full. Sets in->list; wire_list_end() resets it. */
@@ -89,6 +91,7 @@ static inline ProtobufCBinaryData wire_put_id(const struct model_id *id)
 void wire_put_version(Redistinto__V1__Version *ret_message, const struct model_version *version);
 void wire_put_responder(Redistinto__V1__Responder *ret_message,
                         const struct model_responder *responder);
+Redistinto__V1__MemberState wire_put_member_state(enum model_member_state state);
 void wire_put_row(Redistinto__V1__OwnershipRow *ret_message, const struct model_row *row);
 /* NULL when the id is none; else `memory` filled. */
 Redistinto__V1__RequestId *wire_put_request_id(Redistinto__V1__RequestId *memory,

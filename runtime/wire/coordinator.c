@@ -3,6 +3,7 @@
  */
 #include "redistinto/v1/coordinator.pb-c.h"
 #include "runtime/wire/codec.h"
+#include "runtime/wire/outcome.h"
 
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__OpenSessionResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__CloseSessionResponse);
@@ -337,7 +338,7 @@ struct statement_result {
     struct wire_key_result key;
 };
 
-static Redistinto__V1__StatementOutcome put_outcome(enum model_outcome outcome)
+Redistinto__V1__StatementOutcome wire_put_outcome(enum model_outcome outcome)
 {
     switch (outcome) {
     case MODEL_OUTCOME_DONE:
@@ -350,8 +351,8 @@ static Redistinto__V1__StatementOutcome put_outcome(enum model_outcome outcome)
     return REDISTINTO__V1__STATEMENT_OUTCOME__STATEMENT_OUTCOME_UNSPECIFIED;
 }
 
-static enum model_outcome take_outcome(struct wire_input *in,
-                                       Redistinto__V1__StatementOutcome outcome)
+enum model_outcome wire_take_outcome(struct wire_input *in,
+                                     Redistinto__V1__StatementOutcome outcome)
 {
     switch ((int)outcome) {
     case REDISTINTO__V1__STATEMENT_OUTCOME__STATEMENT_OUTCOME_DONE:
@@ -378,7 +379,7 @@ static bool fill_execute_response(const struct model_response *response, struct 
     message = &result->message;
     redistinto__v1__statement_result__init(message);
     wire_put_key_result(&result->key, &execute->data);
-    message->outcome = put_outcome(execute->outcome);
+    message->outcome = wire_put_outcome(execute->outcome);
     message->key = &result->key.message;
     message->instance = (char *)execute->instance;
     message->epoch = execute->epoch;
@@ -396,7 +397,7 @@ static void take_execute_response(struct wire_input *in, const void *pointer,
         ((const Redistinto__V1__ExecuteResponse *)pointer)->result;
     struct model_execute_response *execute = &response->execute;
 
-    execute->outcome = take_outcome(in, message->outcome);
+    execute->outcome = wire_take_outcome(in, message->outcome);
     wire_take_key_result(in, message->key, &execute->data);
     wire_take_name(in, "instance", message->instance, WIRE_OPTIONAL, execute->instance);
     execute->epoch = message->epoch;

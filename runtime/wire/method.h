@@ -24,6 +24,9 @@ enum wire_shape {
     WIRE_UNARY,    /* one call; a failure is the RPC's status */
     WIRE_EXCHANGE, /* bidirectional: each message is one call, failures travel in the response */
     WIRE_BATCH,    /* the same on the wire; a server takes the call apart into its operations */
+    /* Server stream: one call after the other, each going on where the answer before it ended; a
+     * failure is the RPC's status. */
+    WIRE_WATCH,
 };
 
 /* Whether messages carry an exchange (request.h), and failures travel in the response. */

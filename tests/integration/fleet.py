@@ -28,7 +28,7 @@ RECONNECT_SOON = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnec
                   ("grpc.min_reconnect_backoff_ms", 2000),
                   ("grpc.dns_min_time_between_resolutions_ms", 100),
                   ("grpc.use_local_subchannel_pool", 1)]
-STATES = {api.admin_pb2.MemberState.Value(f"MEMBER_STATE_{name.upper()}"): name
+STATES = {api.common_pb2.MemberState.Value(f"MEMBER_STATE_{name.upper()}"): name
           for name in ("joining", "alive", "dead", "left")}
 
 

@@ -27,6 +27,10 @@ struct source {
         struct model_key_info keys[N_ITEMS];
         struct model_pipeline_operation operations[N_ITEMS];
         struct model_pipeline_result results[N_ITEMS];
+        struct {
+            struct model_watched_instance instances[N_ITEMS];
+            struct model_watched_key keys[N_ITEMS];
+        } watched;
     };
     struct model_error errors[N_ITEMS];
 };
@@ -130,6 +134,22 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
         request->execute.value = view(source);
         request->execute.lock_token = 15;
         break;
+    case MODEL_CALL_LOCK:
+        request->lock.key = view(source);
+        request->lock.done_below = 28;
+        break;
+    case MODEL_CALL_UNLOCK:
+        request->unlock.key = view(source);
+        request->unlock.lock_token = 29;
+        break;
+    case MODEL_CALL_ROUTE:
+        request->route.key = view(source);
+        request->route.value_size = 30;
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        request->watch_routes.prefix = view(source);
+        request->watch_routes.cursor.change = 31;
+        break;
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_LIST_KEYS:
         request->page.prefix = view(source);
@@ -159,6 +179,21 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
     case MODEL_N_CALL_KINDS:
         break;
     }
+}
+
+static void fill_watch(struct model_watch_routes_response *watch, struct source *source)
+{
+    for (size_t i = 0; i < N_ITEMS; i++) {
+        source->watched.instances[i] = (struct model_watched_instance){.incarnation = 500 + i};
+        source->watched.keys[i] = (struct model_watched_key){.key = view(source), .epoch = 600 + i};
+    }
+    *watch = (struct model_watch_routes_response){
+        .instances = source->watched.instances,
+        .n_instances = N_ITEMS,
+        .keys = source->watched.keys,
+        .n_keys = N_ITEMS,
+        .next.position = 34,
+    };
 }
 
 static void fill_response(struct model_response *response, enum model_call_kind kind,
@@ -193,6 +228,16 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_EXECUTE:
         response->execute.data.value = view(source);
         response->execute.lock_token = 22;
+        break;
+    case MODEL_CALL_LOCK:
+        response->lock.data.value = view(source);
+        response->lock.route.epoch = 32;
+        break;
+    case MODEL_CALL_ROUTE:
+        response->route.route.epoch = 33;
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        fill_watch(&response->watch_routes, source);
         break;
     case MODEL_CALL_LIST_INSTANCES:
         for (size_t i = 0; i < N_ITEMS; i++)
@@ -229,6 +274,7 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_UNLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -322,6 +368,16 @@ static bool requests_match(const struct model_request *copy, const struct model_
         return views_match(&copy->execute.key, &expected->execute.key) &&
                views_match(&copy->execute.value, &expected->execute.value) &&
                copy->execute.lock_token == 15;
+    case MODEL_CALL_LOCK:
+        return views_match(&copy->lock.key, &expected->lock.key) && copy->lock.done_below == 28;
+    case MODEL_CALL_UNLOCK:
+        return views_match(&copy->unlock.key, &expected->unlock.key) &&
+               copy->unlock.lock_token == 29;
+    case MODEL_CALL_ROUTE:
+        return views_match(&copy->route.key, &expected->route.key) && copy->route.value_size == 30;
+    case MODEL_CALL_WATCH_ROUTES:
+        return views_match(&copy->watch_routes.prefix, &expected->watch_routes.prefix) &&
+               copy->watch_routes.cursor.change == 31;
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_LIST_KEYS:
         return views_match(&copy->page.prefix, &expected->page.prefix) &&
@@ -339,6 +395,17 @@ static bool requests_match(const struct model_request *copy, const struct model_
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }
     return false;
+}
+
+static bool watches_match(const struct model_watch_routes_response *copy,
+                          const struct model_watch_routes_response *expected)
+{
+    for (size_t i = 0; i < N_ITEMS; i++)
+        if (copy->instances[i].incarnation != 500 + i || copy->keys[i].epoch != 600 + i ||
+            !views_match(&copy->keys[i].key, &expected->keys[i].key))
+            return false;
+    return copy->instances != expected->instances && copy->keys != expected->keys &&
+           copy->n_instances == N_ITEMS && copy->n_keys == N_ITEMS && copy->next.position == 34;
 }
 
 static bool responses_match(const struct model_response *copy,
@@ -365,6 +432,11 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_EXECUTE:
         return views_match(&copy->execute.data.value, &expected->execute.data.value) &&
                copy->execute.lock_token == 22;
+    case MODEL_CALL_LOCK:
+        return views_match(&copy->lock.data.value, &expected->lock.data.value) &&
+               copy->lock.route.epoch == 32;
+    case MODEL_CALL_WATCH_ROUTES:
+        return watches_match(&copy->watch_routes, &expected->watch_routes);
     case MODEL_CALL_LIST_INSTANCES:
         return copy->list_instances.instances != expected->list_instances.instances &&
                memcmp(copy->list_instances.instances, expected->list_instances.instances,
@@ -386,6 +458,8 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_ROUTE:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }

@@ -64,3 +64,9 @@ Test(method, exchanges_are_the_three_that_the_api_has)
                      kind == MODEL_CALL_RECONCILE || kind == MODEL_CALL_KEEP_ALIVE ||
                          kind == MODEL_CALL_EXECUTE);
 }
+
+Test(method, routes_are_watched)
+{
+    for (int kind = 0; kind < MODEL_N_CALL_KINDS; kind++)
+        cr_assert_eq(wire_method_of(kind)->shape == WIRE_WATCH, kind == MODEL_CALL_WATCH_ROUTES);
+}

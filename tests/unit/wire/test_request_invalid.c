@@ -95,6 +95,8 @@ static void complete_request(struct model_request *ret_request, enum model_call_
     rig_random_request(ret_request, kind, arena, 11);
     if (kind >= MODEL_CALL_SET && kind <= MODEL_CALL_DELETE)
         ret_request->data.header.request_id = (struct model_request_id){{{1}}, 1};
+    if (kind == MODEL_CALL_LOCK)
+        ret_request->lock.request_id = (struct model_request_id){{{1}}, 1};
     if (kind == MODEL_CALL_OPEN_SESSION)
         ret_request->open_session.request_id = (struct model_request_id){{{1}}, 1};
     if (kind != MODEL_CALL_EXECUTE)
@@ -174,6 +176,14 @@ Test(request_invalid, ids)
         {MODEL_CALL_EXECUTE, "session_id", SIZE, 0, NULL, FIELD, "has 0 bytes"},
         {MODEL_CALL_EXECUTE, "request_id.seq", NUMBER, 0, NULL, FIELD, "is 0"},
         {MODEL_CALL_EXECUTE, "request_id", ABSENT, 0, NULL, NULL, NULL},
+        {MODEL_CALL_LOCK, "session_id", SIZE, 15, NULL, FIELD, "has 15 bytes, valid are 16"},
+        {MODEL_CALL_LOCK, "request_id.seq", NUMBER, 0, NULL, FIELD, "request_id.seq is 0"},
+        {MODEL_CALL_LOCK, "request_id.client_id", SIZE, 1, NULL, FIELD,
+         "request_id.client_id has 1 bytes"},
+        {MODEL_CALL_LOCK, "request_id", ABSENT, 0, NULL, NULL, NULL},
+        {MODEL_CALL_UNLOCK, "session_id", SIZE, 0, NULL, FIELD, "has 0 bytes, valid are 16"},
+        {MODEL_CALL_ROUTE, "session_id", SIZE, 0, NULL, NULL, NULL},
+        {MODEL_CALL_ROUTE, "session_id", SIZE, 17, NULL, FIELD, "has 17 bytes, valid are 0 and 16"},
     };
 
     run_cases(cases, RT_ARRAY_SIZE(cases));
@@ -245,6 +255,18 @@ Test(request_invalid, keys_and_values)
         {MODEL_CALL_EXECUTE, "read.key", SIZE, 0, NULL, "KEY_EMPTY", "is empty"},
         {MODEL_CALL_EXECUTE, "delete.key", SIZE, 256, NULL, "KEY_TOO_LONG", "256"},
         {MODEL_CALL_EXECUTE, "await_turn.key", SIZE, 0, NULL, "KEY_EMPTY", "is empty"},
+        {MODEL_CALL_LOCK, "key", SIZE, 0, NULL, "KEY_EMPTY", "is empty"},
+        {MODEL_CALL_LOCK, "key", SIZE, 255, NULL, NULL, NULL},
+        {MODEL_CALL_LOCK, "key", SIZE, 256, NULL, "KEY_TOO_LONG", "256"},
+        {MODEL_CALL_UNLOCK, "key", SIZE, 256, NULL, "KEY_TOO_LONG", "256"},
+        {MODEL_CALL_ROUTE, "key", SIZE, 0, NULL, "KEY_EMPTY", "is empty"},
+        {MODEL_CALL_ROUTE, "key", SIZE, 256, NULL, "KEY_TOO_LONG", "256"},
+        {MODEL_CALL_ROUTE, "value_size", NUMBER, MODEL_VALUE_MAX, NULL, NULL, NULL},
+        {MODEL_CALL_ROUTE, "value_size", NUMBER, MODEL_VALUE_MAX + 1, NULL, "VALUE_TOO_LARGE",
+         "is 1048577 bytes, valid are 0 to 1048576"},
+        {MODEL_CALL_WATCH_ROUTES, "prefix", SIZE, 0, NULL, NULL, NULL},
+        {MODEL_CALL_WATCH_ROUTES, "prefix", SIZE, 255, NULL, NULL, NULL},
+        {MODEL_CALL_WATCH_ROUTES, "prefix", SIZE, 256, NULL, "KEY_TOO_LONG", "valid are 0 to 255"},
     };
 
     run_cases(cases, RT_ARRAY_SIZE(cases));
@@ -262,6 +284,12 @@ Test(request_invalid, numbers_and_parts)
         {MODEL_CALL_READ, "consistency", NUMBER, 0, NULL, NULL, NULL},
         {MODEL_CALL_READ, "consistency", NUMBER, 2, NULL, NULL, NULL},
         {MODEL_CALL_READ, "consistency", NUMBER, 3, NULL, FIELD, "is 3, valid are 0 to 2"},
+        {MODEL_CALL_ROUTE, "operation", NUMBER, 0, NULL, FIELD, "is 0, valid are 1 to 5"},
+        {MODEL_CALL_ROUTE, "operation", NUMBER, 1, NULL, NULL, NULL},
+        {MODEL_CALL_ROUTE, "operation", NUMBER, 5, NULL, NULL, NULL},
+        {MODEL_CALL_ROUTE, "operation", NUMBER, 6, NULL, FIELD, "is 6, valid are 1 to 5"},
+        {MODEL_CALL_UNLOCK, "lock_token", NUMBER, 0, NULL, FIELD, "is 0, valid are 1 and above"},
+        {MODEL_CALL_UNLOCK, "lock_token", NUMBER, 1, NULL, NULL, NULL},
         {MODEL_CALL_LIST_KEYS, "page_size", NUMBER, 1000, NULL, NULL, NULL},
         {MODEL_CALL_LIST_KEYS, "page_size", NUMBER, 1001, NULL, FIELD,
          "is 1001, valid are 0 to 1000"},

@@ -370,6 +370,7 @@ Test(response, lists_over_their_limits)
     Redistinto__V1__AdminServiceKeyStatusResponse status;
     Redistinto__V1__AdminServiceListKeysResponse keys;
     Redistinto__V1__PullRowsResponse rows;
+    Redistinto__V1__WatchRoutesResponse watch;
 
     redistinto__v1__admin_service_key_status_response__init(&status);
     redistinto__v1__admin_service_list_keys_response__init(&keys);
@@ -380,6 +381,12 @@ Test(response, lists_over_their_limits)
     expect_malformed(MODEL_CALL_KEY_STATUS, &status.base, "waiters has 1025 items");
     expect_malformed(MODEL_CALL_LIST_KEYS, &keys.base, "keys has 1001 items");
     expect_malformed(MODEL_CALL_PULL_ROWS, &rows.base, "rows has 513 items");
+
+    redistinto__v1__watch_routes_response__init(&watch);
+    watch.n_keys = MODEL_WATCH_KEYS_MAX + 1;
+    expect_malformed(MODEL_CALL_WATCH_ROUTES, &watch.base, "keys has 513 items");
+    watch.n_instances = MODEL_MEMBERS_MAX + 1;
+    expect_malformed(MODEL_CALL_WATCH_ROUTES, &watch.base, "instances has 1025 items");
 }
 
 /* Lists as long as allowed. */
@@ -404,6 +411,31 @@ Test(response, lists_at_their_limits)
     exchange(MODEL_CALL_KEY_STATUS, &sent, &arena, &got);
     cr_assert_eq(got.code, RT_OK);
     cr_assert_eq(got.key_status.n_waiters, MODEL_WAITERS_MAX);
+    rt_arena_reset(&arena);
+}
+
+Test(response, watch_at_its_limits)
+{
+    static struct model_watched_instance instances[MODEL_MEMBERS_MAX];
+    static struct model_watched_key keys[MODEL_WATCH_KEYS_MAX];
+    struct rt_arena arena = {0};
+    struct model_response sent = {.code = RT_OK,
+                                  .watch_routes = {.instances = instances,
+                                                   .n_instances = MODEL_MEMBERS_MAX,
+                                                   .keys = keys,
+                                                   .n_keys = MODEL_WATCH_KEYS_MAX}};
+    struct model_response got;
+
+    for (size_t i = 0; i < MODEL_MEMBERS_MAX; i++) {
+        memset(instances[i].name, 'n', MODEL_NAME_MAX);
+        memset(instances[i].address, 'a', MODEL_ADDRESS_MAX);
+    }
+    for (size_t i = 0; i < MODEL_WATCH_KEYS_MAX; i++)
+        keys[i].key = RT_BYTES_LITERAL("k");
+    exchange(MODEL_CALL_WATCH_ROUTES, &sent, &arena, &got);
+    cr_assert_eq(got.code, RT_OK, "%s", got.error.message);
+    cr_assert_eq(got.watch_routes.n_instances, MODEL_MEMBERS_MAX);
+    cr_assert_eq(got.watch_routes.n_keys, MODEL_WATCH_KEYS_MAX);
     rt_arena_reset(&arena);
 }
 

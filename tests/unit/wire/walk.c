@@ -339,6 +339,41 @@ static void visit_execute_request(struct walk *walk, struct model_execute_reques
                                &execute->if_version);
 }
 
+static void visit_lock_request(struct walk *walk, struct model_lock_request *lock)
+{
+    visit_id(walk, "session_id", &lock->session_id, true);
+    visit_request_id(walk, &lock->request_id);
+    visit_u64(walk, "done_below", &lock->done_below);
+    visit_key(walk, &lock->key);
+    visit_bool(walk, "no_wait", &lock->no_wait);
+}
+
+static void visit_unlock_request(struct walk *walk, struct model_unlock_request *unlock)
+{
+    visit_id(walk, "session_id", &unlock->session_id, true);
+    visit_key(walk, &unlock->key);
+    visit_u64(walk, "lock_token", &unlock->lock_token);
+    unlock->lock_token += unlock->lock_token == 0;
+}
+
+static void visit_route_request(struct walk *walk, struct model_route_request *route)
+{
+    static const enum model_statement_kind operations[] = {
+        MODEL_STATEMENT_READ, MODEL_STATEMENT_SET, MODEL_STATEMENT_STORE, MODEL_STATEMENT_PUT,
+        MODEL_STATEMENT_DELETE};
+
+    visit_key(walk, &route->key);
+    visit_choice(walk, "operation", (int *)&route->operation, RT_ARRAY_SIZE(operations));
+    if (walk->mode == WALK_FILL)
+        route->operation = operations[route->operation];
+    visit_u64(walk, "value_size", &route->value_size);
+    if (walk->mode == WALK_FILL)
+        route->value_size %= MODEL_VALUE_MAX + 1;
+    visit_id(walk, "session_id", &route->session_id, false);
+    visit_u64(walk, "lock_token", &route->lock_token);
+    visit_u64(walk, "min_placement_version", &route->min_placement_version);
+}
+
 static void visit_page_size(struct walk *walk, uint32_t *size)
 {
     visit_choice(walk, "page_size", (int *)size, MODEL_PAGE_MAX + 1);
@@ -397,6 +432,19 @@ void walk_request(struct walk *walk, struct model_request *request)
         break;
     case MODEL_CALL_EXECUTE:
         visit_execute_request(walk, &request->execute);
+        break;
+    case MODEL_CALL_LOCK:
+        visit_lock_request(walk, &request->lock);
+        break;
+    case MODEL_CALL_UNLOCK:
+        visit_unlock_request(walk, &request->unlock);
+        break;
+    case MODEL_CALL_ROUTE:
+        visit_route_request(walk, &request->route);
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        visit_bytes(walk, "prefix", &request->watch_routes.prefix, 0, MODEL_KEY_MAX);
+        visit_u64(walk, "after_version", &request->watch_routes.after_version);
         break;
     case MODEL_CALL_LIST_INSTANCES:
         visit_name_bytes(walk, "after", &request->page.after, 0);
@@ -469,6 +517,48 @@ static void visit_execute(struct walk *walk, struct model_execute_response *exec
     visit_u64(walk, "lock_token", &execute->lock_token);
     visit_name(walk, "holder", execute->holder, 0);
     visit_bool(walk, "lock_lost", &execute->lock_lost);
+}
+
+static void visit_optional_route(struct walk *walk, bool *has, struct model_route *route)
+{
+    visit_bool(walk, "has_route", has);
+    if (!*has)
+        return;
+    visit_id(walk, "route.cluster_id", &route->cluster_id, true);
+    visit_name(walk, "route.owner", route->owner, 1);
+    visit_address(walk, "route.address", route->address);
+    visit_u64(walk, "route.incarnation", &route->incarnation);
+    visit_u64(walk, "route.epoch", &route->epoch);
+}
+
+static void visit_lock(struct walk *walk, struct model_lock_response *lock)
+{
+    visit_choice(walk, "outcome", (int *)&lock->outcome, MODEL_OUTCOME_READY + 1);
+    visit_data(walk, &lock->data);
+    visit_u64(walk, "lock_token", &lock->lock_token);
+    visit_optional_route(walk, &lock->has_route, &lock->route);
+    visit_name(walk, "holder", lock->holder, 0);
+}
+
+static void visit_watch(struct walk *walk, struct model_watch_routes_response *watch)
+{
+    visit_bool(walk, "reset", &watch->reset);
+    visit_bool(walk, "more", &watch->more);
+    visit_u64(walk, "version", &watch->version);
+    visit_list(walk, "instances", (void **)&watch->instances, &watch->n_instances,
+               sizeof(*watch->instances));
+    for (size_t i = 0; i < watch->n_instances; i++) {
+        visit_name(walk, "name", watch->instances[i].name, 1);
+        visit_address(walk, "address", watch->instances[i].address);
+        visit_u64(walk, "incarnation", &watch->instances[i].incarnation);
+        visit_choice(walk, "state", (int *)&watch->instances[i].state, MODEL_MEMBER_LEFT + 1);
+    }
+    visit_list(walk, "keys", (void **)&watch->keys, &watch->n_keys, sizeof(*watch->keys));
+    for (size_t i = 0; i < watch->n_keys; i++) {
+        visit_key(walk, &watch->keys[i].key);
+        visit_name(walk, "owner", watch->keys[i].owner, 0);
+        visit_u64(walk, "epoch", &watch->keys[i].epoch);
+    }
 }
 
 static void visit_instances(struct walk *walk, struct model_list_instances_response *list)
@@ -620,6 +710,15 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
     case MODEL_CALL_EXECUTE:
         visit_execute(walk, &response->execute);
         break;
+    case MODEL_CALL_LOCK:
+        visit_lock(walk, &response->lock);
+        break;
+    case MODEL_CALL_ROUTE:
+        visit_optional_route(walk, &response->route.has_route, &response->route.route);
+        break;
+    case MODEL_CALL_WATCH_ROUTES:
+        visit_watch(walk, &response->watch_routes);
+        break;
     case MODEL_CALL_LIST_INSTANCES:
         visit_instances(walk, &response->list_instances);
         break;
@@ -632,6 +731,7 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_UNLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
