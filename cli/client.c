@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/report.h"
 #include "runtime/base/alloc.h"
@@ -49,7 +50,8 @@ struct cli_client {
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct exchange exchange;
-    bool is_interrupted;
+    bool is_interrupted; /* ever */
+    bool is_refusing;    /* since then, or since winding up began */
 };
 
 /* ---- completion ------------------------------------------------------------------------------ */
@@ -171,7 +173,9 @@ static void on_signal(int signum, void *ctx)
     (void)signum;
     (void)pthread_mutex_lock(&client->lock);
     client->is_interrupted = true;
+    client->is_refusing = true;
     cancel(client);
+    (void)pthread_cond_signal(&client->done);
     (void)pthread_mutex_unlock(&client->lock);
 }
 
@@ -186,20 +190,27 @@ static void wait_done(struct cli_client *client)
     exchange->stream = exchange->stream == NULL ? NULL : rpc_client_stream_unref(exchange->stream);
 }
 
-/* Milliseconds of the n-th part of what is left; at least one while anything is left. Fails when
- * there is no point in starting. */
-static enum rt_code share_of_time(const struct cli_client *client, size_t n, uint32_t *ret_ms,
-                                  struct rt_error *err)
+static uint64_t now_us(const struct cli_client *client)
 {
-    uint64_t now_us = rt_env_now_us(rpc_runtime_env(client->runtime));
+    return rt_env_now_us(rpc_runtime_env(client->runtime));
+}
+
+/* Milliseconds of the n-th part of what is left until then, or until the client's own deadline; at
+ * least one while anything is left. Fails when there is no point in starting. */
+static enum rt_code share_of_time(const struct cli_client *client, uint64_t deadline_us, size_t n,
+                                  uint32_t *ret_ms, struct rt_error *err)
+{
+    uint64_t begin_us = now_us(client);
     uint64_t left_ms;
 
-    if (client->is_interrupted)
+    if (client->is_refusing)
         return rt_fail_reason(err, RT_CANCELLED, "CANCELLED", "interrupted");
-    if (now_us >= client->deadline_us)
+    if (deadline_us > client->deadline_us)
+        deadline_us = client->deadline_us;
+    if (begin_us >= deadline_us)
         return rt_fail_reason(err, RT_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
                               "no time is left for it");
-    left_ms = (client->deadline_us - now_us) / 1000 / n;
+    left_ms = (deadline_us - begin_us) / 1000 / n;
     *ret_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
     return RT_OK;
 }
@@ -249,7 +260,7 @@ static enum rt_code start(struct cli_client *client, struct model_call *call, st
     struct rpc_client_options options = {0};
     struct rpc_client_method target;
     ProtobufCMessage *message;
-    enum rt_code code = share_of_time(client, 1, &options.timeout_ms, err);
+    enum rt_code code = share_of_time(client, call->deadline_us, 1, &options.timeout_ms, err);
 
     if (code == RT_OK)
         code = wire_request_encode(&call->request, &call->arena, &message, err);
@@ -290,7 +301,7 @@ enum rt_code cli_client_check_health(struct cli_client *client, const char *addr
     grpc__health__v1__health_check_request__init(&request);
     rpc_client_method_of(&grpc__health__v1__health__descriptor, "Check", &method);
     (void)pthread_mutex_lock(&client->lock);
-    code = share_of_time(client, n_left, &options.timeout_ms, err);
+    code = share_of_time(client, RT_NEVER, n_left, &options.timeout_ms, err);
     if (code == RT_OK) {
         client->exchange = (struct exchange){.err = err};
         client->exchange.rpc = rpc_client_call_cancellable(
@@ -302,6 +313,48 @@ enum rt_code cli_client_check_health(struct cli_client *client, const char *addr
         *ret_is_serving = client->exchange.is_serving;
     (void)pthread_mutex_unlock(&client->lock);
     return code;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static struct timespec monotonic_in(uint64_t duration_us)
+{
+    struct timespec at;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += (long)(duration_us % 1000000) * 1000;
+    at.tv_sec += (time_t)(duration_us / 1000000) + at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
+bool cli_client_pause(struct cli_client *client, uint64_t duration_us)
+{
+    struct timespec until = monotonic_in(duration_us);
+    int result = 0;
+    bool is_over;
+
+    if (now_us(client) + duration_us >= client->deadline_us)
+        return false;
+    (void)pthread_mutex_lock(&client->lock);
+    while (!client->is_refusing && result == 0)
+        result = pthread_cond_timedwait(&client->done, &client->lock, &until);
+    is_over = !client->is_refusing;
+    (void)pthread_mutex_unlock(&client->lock);
+    return is_over;
+}
+
+void cli_client_wind_up(struct cli_client *client)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    client->is_refusing = false;
+    client->deadline_us = now_us(client) + (uint64_t)CLI_CLIENT_WIND_UP_MS * 1000;
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+const struct rt_env *cli_client_env(const struct cli_client *client)
+{
+    return rpc_runtime_env(client->runtime);
 }
 
 enum model_exit cli_client_report(const struct cli_client *client,
@@ -325,15 +378,18 @@ static void *run_loop(void *ctx)
 struct cli_client *cli_client_new(struct cli_context *context)
 {
     struct cli_client *client = rt_xalloc(sizeof(*client));
+    pthread_condattr_t attributes;
     int result;
 
     client->context = context;
     client->runtime = rpc_runtime_new(NULL);
-    client->deadline_us =
-        rt_env_now_us(rpc_runtime_env(client->runtime)) + context->common.timeout_ms * 1000;
+    client->deadline_us = now_us(client) + context->common.timeout_ms * 1000;
     rt_list_init(&client->channels);
     (void)pthread_mutex_init(&client->lock, NULL);
-    (void)pthread_cond_init(&client->done, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&client->done, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
     if (rpc_runtime_on_signal(client->runtime, SIGINT, on_signal, client, NULL) != RT_OK ||
         rpc_runtime_on_signal(client->runtime, SIGTERM, on_signal, client, NULL) != RT_OK)
         rt_assert(!"these signals can be caught");

@@ -107,6 +107,43 @@ enum rt_code cli_file_resolve(const char *path, char **ret_path, struct rt_error
     return RT_OK;
 }
 
+static enum rt_code read_all(int fd, size_t max, struct rt_buffer *buffer, struct rt_error *err)
+{
+    char chunk[16384];
+    size_t n_read = 0;
+
+    for (;;) {
+        size_t n_left = max + 1 - n_read;
+        ssize_t n = read(fd, chunk, n_left < sizeof(chunk) ? n_left : sizeof(chunk));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rt_fail_errno(err, errno, "reading it");
+        if (n == 0)
+            return rt_buffer_check(buffer, err);
+        n_read += (size_t)n;
+        if (n_read > max)
+            return rt_fail(err, RT_OUT_OF_RANGE, "there are more than %zu bytes", max);
+        rt_buffer_append(buffer, rt_bytes_of(chunk, (size_t)n));
+    }
+}
+
+enum rt_code cli_file_read(const char *path, size_t max, struct rt_buffer *buffer,
+                           struct rt_error *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    enum rt_code code;
+
+    if (fd < 0)
+        return rt_fail_errno(err, errno, "%s", path);
+    code = read_all(fd, max, buffer, err);
+    if (!is_stdin)
+        (void)close(fd);
+    return code == RT_OK ? RT_OK : rt_wrap(err, "%s", is_stdin ? "standard input" : path);
+}
+
 enum rt_code cli_file_program_dir(char **ret_path, struct rt_error *err)
 {
     enum rt_code code = cli_file_resolve("/proc/self/exe", ret_path, err);

@@ -28,6 +28,11 @@ RT_MUST_USE enum rt_code cli_file_replace(const char *path, struct rt_bytes cont
 /* The absolute path without symbolic links, owned by the caller. The file must exist. */
 RT_MUST_USE enum rt_code cli_file_resolve(const char *path, char **ret_path, struct rt_error *err);
 
+/* Appends all of a file, or of standard input when the path is "-". OUT_OF_RANGE when there are
+ * more than `max` bytes: no more than that and one are read. */
+RT_MUST_USE enum rt_code cli_file_read(const char *path, size_t max, struct rt_buffer *buffer,
+                                       struct rt_error *err);
+
 /* Where the running program lies; owned by the caller. */
 RT_MUST_USE enum rt_code cli_file_program_dir(char **ret_path, struct rt_error *err);
 

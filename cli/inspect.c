@@ -3,9 +3,11 @@
  */
 #include "cli/inspect.h"
 
+#include <inttypes.h>
+
+#include "cli/escape.h"
 #include "cli/table.h"
 #include "runtime/base/alloc.h"
-#include "runtime/base/json.h"
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
@@ -15,13 +17,13 @@ static void write_name(struct rt_json *json, const char *member, const char *nam
     rt_json_string(json, member, *name == '\0' ? NULL : name);
 }
 
-/* null when 0, which no epoch is. */
-static void write_epoch(struct rt_json *json, uint64_t epoch)
+/* null when 0, which no epoch and no token is. */
+static void write_number(struct rt_json *json, const char *member, uint64_t number)
 {
-    if (epoch == 0)
-        rt_json_null(json, "epoch");
+    if (number == 0)
+        rt_json_null(json, member);
     else
-        rt_json_u64(json, "epoch", epoch);
+        rt_json_u64(json, member, number);
 }
 
 static void write_value(struct rt_json *json, bool has_value, struct rt_bytes value)
@@ -75,7 +77,7 @@ static void write_status(struct rt_bytes key, const struct model_key_status_resp
     write_name(&json, "owner", status->owner);
     write_name(&json, "owner_state",
                *status->owner == '\0' ? "" : model_member_state_name(status->owner_state));
-    write_epoch(&json, status->epoch);
+    write_number(&json, "epoch", status->epoch);
     write_name(&json, "would_place", status->would_place);
     write_name(&json, "holder", status->holder);
     rt_json_array_begin(&json, "waiters");
@@ -107,7 +109,7 @@ static void append_value_line(const struct model_key_status_response *status,
     }
     if (shown.size > CLI_INSPECT_VALUE_MAX)
         shown.size = CLI_INSPECT_VALUE_MAX;
-    cli_table_append_printable(shown, buffer);
+    cli_escape_append(shown, buffer);
     if (shown.size < status->value.size)
         rt_buffer_printf(buffer, "... (%zu bytes)", status->value.size);
     rt_buffer_append_string(buffer, status->stored ? "\n" : "  (not stored)\n");
@@ -117,7 +119,7 @@ static void append_status(struct rt_bytes key, const struct model_key_status_res
                           struct rt_buffer *buffer)
 {
     append_label(buffer, "key");
-    cli_table_append_printable(key, buffer);
+    cli_escape_append(key, buffer);
     rt_buffer_append_string(buffer, status->known ? "\n" : "  (unknown)\n");
     append_value_line(status, buffer);
     append_label(buffer, "owner");
@@ -133,7 +135,7 @@ static void append_status(struct rt_bytes key, const struct model_key_status_res
     append_label(buffer, "waiting");
     for (size_t i = 0; i < status->n_waiters; i++) {
         rt_buffer_append_string(buffer, i == 0 ? "" : ", ");
-        cli_table_append_printable(status->waiters[i], buffer);
+        cli_escape_append(status->waiters[i], buffer);
     }
     rt_buffer_append_string(buffer, status->n_waiters == 0 ? "(nobody)\n" : "\n");
 }
@@ -147,32 +149,63 @@ void cli_inspect_append_status(struct rt_bytes key, const struct model_key_statu
         append_status(key, status, buffer);
 }
 
-/* ---- read ------------------------------------------------------------------------------------ */
+/* ---- statements ------------------------------------------------------------------------------ */
 
-void cli_inspect_append_value(struct rt_bytes key, const struct model_execute_response *response,
-                              enum cli_output output, bool ends_line, struct rt_buffer *buffer)
+/* Only these answer the value itself. */
+static bool has_value_member(enum model_statement_kind kind)
+{
+    return kind == MODEL_STATEMENT_GET || kind == MODEL_STATEMENT_READ;
+}
+
+static bool may_lose_lock(enum model_statement_kind kind)
+{
+    return kind == MODEL_STATEMENT_STORE || kind == MODEL_STATEMENT_PUT;
+}
+
+void cli_inspect_write_result(struct rt_json *json, enum model_statement_kind kind,
+                              const struct model_execute_response *response)
 {
     const struct model_data_response *data = &response->data;
-    struct rt_json json;
 
-    if (output == CLI_OUTPUT_TEXT) {
-        rt_buffer_append(buffer, data->value);
-        if (ends_line)
-            rt_buffer_append_byte(buffer, '\n');
-        return;
-    }
-    rt_json_init(&json, buffer);
-    rt_json_object_begin(&json, NULL);
-    rt_json_bytes(&json, "key", key);
-    write_value(&json, data->has_value, data->value);
-    write_version(&json, &data->version);
-    rt_json_bool(&json, "stored", data->stored);
-    rt_json_bool(&json, "stale", data->stale);
-    rt_json_bool(&json, "sets_lost", data->sets_lost);
-    write_name(&json, "owner", response->instance);
-    write_epoch(&json, response->epoch);
-    rt_json_object_end(&json);
-    rt_buffer_append_byte(buffer, '\n');
+    if (has_value_member(kind))
+        write_value(json, data->has_value, data->value);
+    write_version(json, &data->version);
+    rt_json_bool(json, "stored", data->stored);
+    if (kind == MODEL_STATEMENT_READ)
+        rt_json_bool(json, "stale", data->stale);
+    rt_json_bool(json, "sets_lost", data->sets_lost);
+    write_name(json, "owner", response->instance);
+    write_number(json, "epoch", response->epoch);
+    if (kind == MODEL_STATEMENT_GET)
+        write_number(json, "lock_token", response->lock_token);
+    if (may_lose_lock(kind))
+        rt_json_bool(json, "lock_lost", response->lock_lost);
+}
+
+void cli_inspect_append_result(enum model_statement_kind kind,
+                               const struct model_execute_response *response,
+                               struct rt_buffer *buffer)
+{
+    const struct model_version *version = &response->data.version;
+
+    if (version->epoch == 0)
+        rt_buffer_append_string(buffer, "version=none");
+    else
+        rt_buffer_printf(buffer, "version=%" PRIu64 ".%" PRIu64 ".%" PRIu64 " stored=%s",
+                         version->epoch, version->incarnation, version->seq,
+                         response->data.stored ? "yes" : "no");
+    if (*response->instance == '\0')
+        rt_buffer_append_string(buffer, " owner=none");
+    else
+        rt_buffer_printf(buffer, " owner=%s epoch=%" PRIu64, response->instance, response->epoch);
+    if (kind == MODEL_STATEMENT_GET && response->lock_token != 0)
+        rt_buffer_printf(buffer, " lock_token=%" PRIu64, response->lock_token);
+    if (response->data.stale)
+        rt_buffer_append_string(buffer, " stale");
+    if (response->data.sets_lost)
+        rt_buffer_append_string(buffer, " sets_lost");
+    if (response->lock_lost)
+        rt_buffer_append_string(buffer, " lock_lost");
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -294,7 +327,7 @@ static void write_key(struct rt_json *json, const struct model_key_info *key)
     rt_json_object_begin(json, NULL);
     rt_json_bytes(json, "key", key->key);
     write_name(json, "owner", key->owner);
-    write_epoch(json, key->epoch);
+    write_number(json, "epoch", key->epoch);
     write_name(json, "holder", key->holder);
     rt_json_object_end(json);
 }

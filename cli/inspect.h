@@ -7,6 +7,7 @@
 
 #include "cli/context.h"
 #include "runtime/base/buffer.h"
+#include "runtime/base/json.h"
 #include "runtime/model/message.h"
 
 enum {
@@ -18,10 +19,15 @@ enum {
 void cli_inspect_append_status(struct rt_bytes key, const struct model_key_status_response *status,
                                enum cli_output output, struct rt_buffer *buffer);
 
-/* JSON: key, value, version, stored, stale, sets_lost, owner, epoch. Text is the value as it is
- * and, if `ends_line`, a newline. */
-void cli_inspect_append_value(struct rt_bytes key, const struct model_execute_response *response,
-                              enum cli_output output, bool ends_line, struct rt_buffer *buffer);
+/* What a statement came to, as members of the open object: value (GET, READ), version, stored,
+ * stale (READ), sets_lost, owner, epoch, lock_token (GET), lock_lost (STORE, PUT). */
+void cli_inspect_write_result(struct rt_json *json, enum model_statement_kind kind,
+                              const struct model_execute_response *response);
+
+/* The same but the value as "version=E.I.S stored=yes ..." for people, without newline. */
+void cli_inspect_append_result(enum model_statement_kind kind,
+                               const struct model_execute_response *response,
+                               struct rt_buffer *buffer);
 
 /* Lists are given page by page; begin and end make one whole of them. */
 struct cli_inspect_list;

@@ -5,6 +5,7 @@
 #include "cli/query.h"
 
 #include "cli/client.h"
+#include "cli/escape.h"
 #include "cli/inspect.h"
 #include "cli/report.h"
 
@@ -37,14 +38,35 @@ static enum model_exit ask_status(struct cli_context *context, struct cli_client
     return result;
 }
 
+struct status_config {
+    bool is_escaped;
+};
+
+static const struct rt_option status_options[] = {
+    {.name = "escaped",
+     .letter = 'e',
+     .type = RT_OPTION_FLAG,
+     .help = "In KEY \\xNN stands for a byte and \\\\ for a backslash, as keys are shown.",
+     .offset = offsetof(struct status_config, is_escaped)},
+};
+
 static enum model_exit run_status(struct cli_context *context, const char *const *arguments,
                                   const void *config)
 {
-    struct cli_client *client = cli_client_new(context);
-    enum model_exit result = ask_status(context, client, rt_bytes_of_string(arguments[0]));
+    const struct status_config *status = config;
+    struct rt_buffer key = {0};
+    struct rt_error err = RT_ERROR_INIT;
+    struct cli_client *client;
+    enum model_exit result;
 
-    (void)config;
-    (void)cli_client_free(client);
+    if (cli_escape_take_word(arguments[0], status->is_escaped, &key, &err) == RT_OK) {
+        client = cli_client_new(context);
+        result = ask_status(context, client, rt_buffer_bytes(&key));
+        (void)cli_client_free(client);
+    } else {
+        result = cli_report_usage(context, &err);
+    }
+    rt_buffer_deinit(&key);
     return result;
 }
 
@@ -57,7 +79,9 @@ const struct cli_verb cli_status_verb = {
         "Shows a key's value, owner, lock and waiters, and for a key without owner where "
         "its first SET would place it. Changes nothing, and asks nothing of whoever holds "
         "the key. An unknown key is an answer like any other.",
-    .config_size = sizeof(struct no_config),
+    .options = status_options,
+    .n_options = RT_ARRAY_SIZE(status_options),
+    .config_size = sizeof(struct status_config),
     .run = run_status,
 };
 
@@ -141,6 +165,7 @@ const struct cli_verb cli_instances_verb = {
 
 struct keys_config {
     const char *prefix;
+    bool is_escaped;
 };
 
 static const struct rt_option keys_options[] = {
@@ -149,6 +174,11 @@ static const struct rt_option keys_options[] = {
      .help = "Only keys that begin with this.",
      .argument = "TEXT",
      .offset = offsetof(struct keys_config, prefix)},
+    {.name = "escaped",
+     .letter = 'e',
+     .type = RT_OPTION_FLAG,
+     .help = "In --prefix \\xNN stands for a byte and \\\\ for a backslash, as keys are shown.",
+     .offset = offsetof(struct keys_config, is_escaped)},
 };
 
 static bool add_keys(struct cli_inspect_list *list, const struct model_response *response,
@@ -162,20 +192,34 @@ static bool add_keys(struct cli_inspect_list *list, const struct model_response 
     return page->more && page->n_keys > 0;
 }
 
-static enum model_exit run_keys(struct cli_context *context, const char *const *arguments,
-                                const void *config)
+static enum model_exit list_keys(struct cli_context *context, struct rt_bytes prefix)
 {
-    const struct keys_config *keys = config;
-    struct rt_bytes prefix = rt_bytes_of_string(keys->prefix == NULL ? "" : keys->prefix);
     struct cli_client *client = cli_client_new(context);
     struct rt_buffer buffer = {.limit = RESULT_MAX};
     struct cli_inspect_list *list = cli_inspect_keys_begin(context->common.output, &buffer);
     enum model_exit result = ask_pages(client, MODEL_CALL_LIST_KEYS, prefix, add_keys, list);
 
-    (void)arguments;
     result = print_list(context, list, &buffer, result);
     rt_buffer_deinit(&buffer);
     (void)cli_client_free(client);
+    return result;
+}
+
+static enum model_exit run_keys(struct cli_context *context, const char *const *arguments,
+                                const void *config)
+{
+    const struct keys_config *keys = config;
+    const char *word = keys->prefix == NULL ? "" : keys->prefix;
+    struct rt_buffer prefix = {0};
+    struct rt_error err = RT_ERROR_INIT;
+    enum model_exit result;
+
+    (void)arguments;
+    if (cli_escape_take_word(word, keys->is_escaped, &prefix, &err) == RT_OK)
+        result = list_keys(context, rt_buffer_bytes(&prefix));
+    else
+        result = cli_report_usage(context, &err);
+    rt_buffer_deinit(&prefix);
     return result;
 }
 
@@ -184,7 +228,8 @@ const struct cli_verb cli_keys_verb = {
     .arguments = "",
     .summary = "list keys, their owners and who holds them",
     .description = "Lists known keys in ascending order of their bytes. Keys that come or go "
-                   "meanwhile may or may not be listed.",
+                   "meanwhile may or may not be listed. Bytes that do not print are shown as \\xNN "
+                   "and a backslash as \\\\: verbs read that again with --escaped.",
     .options = keys_options,
     .n_options = RT_ARRAY_SIZE(keys_options),
     .config_size = sizeof(struct keys_config),

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "cli/table.h"
+#include "cli/escape.h"
 #include "runtime/base/json.h"
 
 struct failure {
@@ -38,7 +38,7 @@ static void append_text(const struct cli_context *context, const struct failure 
     rt_buffer_append_string(buffer, "redistinto: ");
     if (context->verb != NULL)
         rt_buffer_printf(buffer, "%s: ", context->verb);
-    cli_table_append_printable(rt_bytes_of_string(failure->message), buffer);
+    cli_escape_append_message(rt_bytes_of_string(failure->message), buffer);
     rt_buffer_printf(buffer, " (%s", rt_code_name(failure->code));
     if (failure->reason != NULL)
         rt_buffer_printf(buffer, " %s", failure->reason);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/escape.h"
 #include "runtime/base/alloc.h"
 
 void cli_table_init(struct cli_table *table, const struct cli_table_column *columns,
@@ -32,46 +33,11 @@ static void add_owned(struct cli_table *table, char *text)
     table->cells[table->n_cells++] = text;
 }
 
-/* Length of the UTF-8 character at `text`, 0 when it is none or a control character. */
-static size_t printable_length(struct rt_bytes text)
-{
-    uint8_t first = text.data[0];
-    size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-
-    if (first < 0x80)
-        return first >= 0x20 && first != 0x7f ? 1 : 0;
-    if (first < 0xc2 || first > 0xf4 || length > text.size)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text.data[i] & 0xc0) != 0x80)
-            return 0;
-    /* C1 controls, overlong forms, surrogates, past U+10FFFF. */
-    if ((first == 0xc2 && text.data[1] < 0xa0) || (first == 0xe0 && text.data[1] < 0xa0) ||
-        (first == 0xed && text.data[1] > 0x9f) || (first == 0xf0 && text.data[1] < 0x90) ||
-        (first == 0xf4 && text.data[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-void cli_table_append_printable(struct rt_bytes text, struct rt_buffer *buffer)
-{
-    while (text.size > 0) {
-        size_t length = printable_length(text);
-
-        if (length == 0)
-            rt_buffer_printf(buffer, "\\x%02x", text.data[0]);
-        else
-            rt_buffer_append(buffer, rt_bytes_of(text.data, length));
-        length = length == 0 ? 1 : length;
-        text = rt_bytes_of(text.data + length, text.size - length);
-    }
-}
-
 void cli_table_add(struct cli_table *table, struct rt_bytes text)
 {
     struct rt_buffer cell = {0};
 
-    cli_table_append_printable(text.size == 0 ? RT_BYTES_LITERAL("-") : text, &cell);
+    cli_escape_append(text.size == 0 ? RT_BYTES_LITERAL("-") : text, &cell);
     add_owned(table, rt_xstrdup(rt_buffer_string(&cell)));
     rt_buffer_deinit(&cell);
 }

@@ -1,6 +1,6 @@
 /*
- * Aligned columns for people. Widths count characters of UTF-8 text, one column each. Bytes that do
- * not print are shown as \xNN. Pure.
+ * Aligned columns for people. Widths count characters of UTF-8 text, one column each. Cells are
+ * escaped (escape.h). Pure.
  */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
@@ -37,9 +37,6 @@ void cli_table_add_number(struct cli_table *table, uint64_t number);
 /* Titles, then the rows; two blanks between columns, none at the end of a line. All rows must be
  * complete. */
 void cli_table_append(const struct cli_table *table, struct rt_buffer *buffer);
-
-/* Text as a cell shows it. */
-void cli_table_append_printable(struct rt_bytes text, struct rt_buffer *buffer);
 
 /* Characters of UTF-8 text; a stray continuation byte counts as none. */
 size_t cli_table_width(struct rt_bytes text);

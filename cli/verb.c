@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "cli/data.h"
 #include "cli/dev.h"
 #include "cli/query.h"
 #include "cli/report.h"
@@ -58,7 +59,8 @@ const struct rt_option_command cli_verb_common = {
 };
 
 const struct cli_verb *const cli_verbs[] = {
-    &cli_dev_verb,  &cli_read_verb,      &cli_status_verb,
+    &cli_dev_verb,  &cli_get_verb,       &cli_set_verb,    &cli_store_verb,
+    &cli_put_verb,  &cli_read_verb,      &cli_del_verb,    &cli_status_verb,
     &cli_keys_verb, &cli_instances_verb, &cli_health_verb,
 };
 const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);

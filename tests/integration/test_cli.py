@@ -20,7 +20,8 @@ ERROR_MEMBERS = ["code", "reason", "message", "applied"]
 class WithoutCluster(unittest.TestCase):
     """What needs no process but the command itself."""
 
-    VERBS = ["dev", "read", "status", "keys", "instances", "health"]
+    VERBS = ["dev", "get", "set", "store", "put", "read", "del", "status", "keys",
+             "instances", "health"]
 
     def test_list_of_verbs(self):
         for arguments in ([], ["--help"], ["-h"]):

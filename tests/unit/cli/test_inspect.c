@@ -113,25 +113,62 @@ Test(inspect, status_cuts_a_long_value_in_text_only)
     rt_buffer_deinit(&buffer);
 }
 
-Test(inspect, value)
-{
-    struct model_execute_response response = {
-        .data = {.version = {7, 5, 2}, .has_value = true, .value = RT_BYTES_LITERAL("a\0b")},
-        .instance = "i",
-        .epoch = 7,
-    };
-    struct rt_buffer buffer = {0};
+static const struct model_execute_response result = {
+    .data = {.version = {7, 5, 2}, .has_value = true, .value = RT_BYTES_LITERAL("a\0b")},
+    .instance = "i",
+    .epoch = 7,
+    .lock_token = 9,
+};
 
-    cli_inspect_append_value(RT_BYTES_LITERAL("k"), &response, CLI_OUTPUT_TEXT, false, &buffer);
-    cr_assert(rt_bytes_equal(rt_buffer_bytes(&buffer), RT_BYTES_LITERAL("a\0b")));
-    rt_buffer_reset(&buffer);
-    cli_inspect_append_value(RT_BYTES_LITERAL("k"), &response, CLI_OUTPUT_TEXT, true, &buffer);
-    cr_assert(rt_bytes_equal(rt_buffer_bytes(&buffer), RT_BYTES_LITERAL("a\0b\n")));
-    rt_buffer_reset(&buffer);
-    cli_inspect_append_value(RT_BYTES_LITERAL("k"), &response, CLI_OUTPUT_JSON, false, &buffer);
-    expect(&buffer, "{\"key\":\"k\",\"value\":\"a\\u0000b\","
-                    "\"version\":{\"epoch\":7,\"incarnation\":5,\"seq\":2},\"stored\":false,"
-                    "\"stale\":false,\"sets_lost\":false,\"owner\":\"i\",\"epoch\":7}\n");
+static void expect_result(enum model_statement_kind kind,
+                          const struct model_execute_response *response, const char *as_json,
+                          const char *as_text)
+{
+    struct rt_buffer buffer = {0};
+    struct rt_json json;
+
+    rt_json_init(&json, &buffer);
+    rt_json_object_begin(&json, NULL);
+    cli_inspect_write_result(&json, kind, response);
+    rt_json_object_end(&json);
+    expect(&buffer, as_json);
+    cli_inspect_append_result(kind, response, &buffer);
+    expect(&buffer, as_text);
+}
+
+Test(inspect, results)
+{
+    struct model_execute_response stored = result;
+
+    expect_result(MODEL_STATEMENT_READ, &result,
+                  "{\"value\":\"a\\u0000b\",\"version\":{\"epoch\":7,\"incarnation\":5,\"seq\":2},"
+                  "\"stored\":false,\"stale\":false,\"sets_lost\":false,\"owner\":\"i\","
+                  "\"epoch\":7}",
+                  "version=7.5.2 stored=no owner=i epoch=7");
+    expect_result(MODEL_STATEMENT_GET, &result,
+                  "{\"value\":\"a\\u0000b\",\"version\":{\"epoch\":7,\"incarnation\":5,\"seq\":2},"
+                  "\"stored\":false,\"sets_lost\":false,\"owner\":\"i\",\"epoch\":7,"
+                  "\"lock_token\":9}",
+                  "version=7.5.2 stored=no owner=i epoch=7 lock_token=9");
+    stored.data.stored = stored.data.sets_lost = stored.lock_lost = true;
+    expect_result(MODEL_STATEMENT_STORE, &stored,
+                  "{\"version\":{\"epoch\":7,\"incarnation\":5,\"seq\":2},\"stored\":true,"
+                  "\"sets_lost\":true,\"owner\":\"i\",\"epoch\":7,\"lock_lost\":true}",
+                  "version=7.5.2 stored=yes owner=i epoch=7 sets_lost lock_lost");
+}
+
+Test(inspect, result_of_a_key_without_value)
+{
+    static const struct model_execute_response nothing = {.lock_token = 3};
+
+    expect_result(MODEL_STATEMENT_GET, &nothing,
+                  "{\"value\":null,\"version\":null,\"stored\":false,\"sets_lost\":false,"
+                  "\"owner\":null,\"epoch\":null,\"lock_token\":3}",
+                  "version=none owner=none lock_token=3");
+    expect_result(MODEL_STATEMENT_DELETE, &nothing,
+                  "{\"version\":null,\"stored\":false,\"sets_lost\":false,\"owner\":null,"
+                  "\"epoch\":null}",
+                  "version=none owner=none");
 }
 
 static struct model_instance_info instances[] = {

@@ -4,15 +4,10 @@
  */
 #include "cli/query.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "redistinto/v1/admin.pb-c.h"
-#include "redistinto/v1/coordinator.pb-c.h"
+#include "cli/data.h"
 #include "runtime/base/alloc.h"
-#include "runtime/host/inbound.h"
 #include "tests/support/check.h"
+#include "tests/unit/cli/forked_coordinator.h"
 #include "tests/unit/cli/streams.h"
 
 /* ---- the coordinator ------------------------------------------------------------------------- */
@@ -21,7 +16,7 @@ struct script {
     struct model_effects effects;
     struct model_call *held; /* answered never */
     unsigned n_sessions;     /* open now */
-    char own_address[64];
+    char own_address[FORKED_COORDINATOR_ADDRESS_SIZE];
     char n_text[16];
 };
 
@@ -179,55 +174,19 @@ static const struct host_core_ops core_ops = {
     .effects = core_effects,
 };
 
-/* Serves until it is killed; tells its port. */
-static void be_coordinator(int port_fd)
-{
-    static struct script script;
-    struct host_options options = {.ops = &core_ops, .core = &script};
-    struct rpc_server *server;
-    struct host *host;
-    uint16_t port = 0;
-
-    model_effects_init(&script.effects);
-    options.runtime = rpc_runtime_new(NULL);
-    server = rpc_server_new(options.runtime, NULL);
-    host = host_new(&options);
-    if (host_serve(host, server, &redistinto__v1__admin_service__descriptor, NULL) != RT_OK ||
-        host_serve(host, server, &redistinto__v1__coordinator_service__descriptor, NULL) != RT_OK ||
-        rpc_server_listen(server, "127.0.0.1:0", &port, NULL) != RT_OK)
-        _exit(1);
-    (void)snprintf(script.own_address, sizeof(script.own_address), "127.0.0.1:%u", port);
-    rpc_server_set_health(server, "", true);
-    rpc_server_start(server);
-    if (write(port_fd, &port, sizeof(port)) != sizeof(port))
-        _exit(1);
-    rpc_runtime_run(options.runtime);
-    _exit(0);
-}
-
-static pid_t coordinator;
-static char address[64];
+static struct forked_coordinator coordinator;
 
 static void set_up(void)
 {
-    uint16_t port = 0;
-    int fds[2];
+    static struct script script;
 
-    cr_assert_eq(pipe(fds), 0);
-    coordinator = fork();
-    cr_assert_geq(coordinator, 0);
-    if (coordinator == 0)
-        be_coordinator(fds[1]);
-    (void)close(fds[1]);
-    cr_assert_eq(read(fds[0], &port, sizeof(port)), sizeof(port));
-    (void)close(fds[0]);
-    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+    model_effects_init(&script.effects);
+    forked_coordinator_start(&coordinator, &core_ops, &script, script.own_address);
 }
 
 static void tear_down(void)
 {
-    (void)kill(coordinator, SIGKILL);
-    (void)waitpid(coordinator, NULL, 0);
+    forked_coordinator_end(&coordinator);
     test_alloc_expect_none();
 }
 
@@ -239,14 +198,15 @@ static enum model_exit ask(struct streams *streams, const struct cli_verb *verb,
                            enum cli_output output, const char *argument, const void *config)
 {
     const char *const arguments[] = {argument, NULL};
+    RT_CLEANUP(rt_freep) void *defaults = rt_xalloc(verb->config_size);
     enum model_exit result;
 
     streams_open(streams);
     streams->context.verb = verb->name;
-    streams->context.common.coordinator = address;
+    streams->context.common.coordinator = coordinator.address;
     streams->context.common.output = output;
     streams->context.common.timeout_ms = 10000;
-    result = verb->run(&streams->context, arguments, config);
+    result = verb->run(&streams->context, arguments, config == NULL ? defaults : config);
     streams_flush(streams);
     return result;
 }
@@ -277,12 +237,14 @@ Test(query, status)
 Test(query, status_that_is_not_answered_in_time)
 {
     const char *const arguments[] = {"hold", NULL};
+    const bool is_escaped = false;
     struct streams streams;
 
     streams_open(&streams);
-    streams.context.common.coordinator = address;
+    streams.context.common.coordinator = coordinator.address;
     streams.context.common.timeout_ms = 100;
-    cr_assert_eq(cli_status_verb.run(&streams.context, arguments, NULL), MODEL_EXIT_UNAVAILABLE);
+    cr_assert_eq(cli_status_verb.run(&streams.context, arguments, &is_escaped),
+                 MODEL_EXIT_UNAVAILABLE);
     streams_flush(&streams);
     cr_assert_not_null(strstr(streams.err, "DEADLINE_EXCEEDED"), "%s", streams.err);
     streams_close(&streams);
@@ -291,10 +253,13 @@ Test(query, status_that_is_not_answered_in_time)
 static void expect_keys(const char *prefix, enum model_exit expected, const char *out,
                         const char *err)
 {
-    const char *const config[] = {prefix};
+    const struct {
+        const char *prefix;
+        bool is_escaped;
+    } config = {prefix, false};
     struct streams streams;
 
-    cr_assert_eq(ask(&streams, &cli_keys_verb, CLI_OUTPUT_TEXT, NULL, config), expected);
+    cr_assert_eq(ask(&streams, &cli_keys_verb, CLI_OUTPUT_TEXT, NULL, &config), expected);
     cr_assert_str_eq(streams.out, out);
     cr_assert_str_eq(streams.err, err);
     streams_close(&streams);
@@ -358,7 +323,8 @@ Test(query, read)
 {
     expect(&cli_read_verb, CLI_OUTPUT_TEXT, "k", MODEL_EXIT_OK, "v", "");
     expect(&cli_read_verb, CLI_OUTPUT_JSON, "k", MODEL_EXIT_OK,
-           "{\"key\":\"k\",\"value\":\"v\",\"version\":{\"epoch\":9,\"incarnation\":8,\"seq\":7},"
+           "{\"statement\":\"READ\",\"outcome\":\"ok\",\"key\":\"k\",\"value\":\"v\",\"version\":{"
+           "\"epoch\":9,\"incarnation\":8,\"seq\":7},"
            "\"stored\":false,\"stale\":false,\"sets_lost\":false,\"owner\":\"i\",\"epoch\":9}\n",
            "");
     expect_open_sessions("0");
@@ -383,9 +349,8 @@ Test(query, read_without_a_session)
 {
     struct streams streams;
 
-    (void)kill(coordinator, SIGKILL);
-    (void)waitpid(coordinator, NULL, 0);
+    forked_coordinator_end(&coordinator);
     cr_assert_eq(ask(&streams, &cli_read_verb, CLI_OUTPUT_TEXT, "k", NULL), MODEL_EXIT_UNAVAILABLE);
-    cr_assert_not_null(strstr(streams.err, address), "%s", streams.err);
+    cr_assert_not_null(strstr(streams.err, coordinator.address), "%s", streams.err);
     streams_close(&streams);
 }

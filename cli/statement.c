@@ -1,0 +1,301 @@
+/*
+ * One statement of a verb: see statement.h. Invariant: all attempts at one request carry the same
+ * request_id, and requests follow each other, so that the one under way is also the oldest that is
+ * not done. The client's thread.
+ */
+#include "cli/statement.h"
+
+#include <stdio.h>
+
+#include "cli/report.h"
+#include "esi-client/retry.h"
+
+enum {
+    AWAIT_SHARE = 3,         /* of a lease: each AWAIT renews it */
+    AWAIT_MAX_MS = 10 * 1000 /* in a session whose lease is not known */
+};
+
+struct run {
+    struct cli_context *context;
+    struct cli_client *client;
+    const struct cli_statement *statement;
+    struct model_id session_id;
+    struct model_request_id request_id; /* of the request under way */
+    uint64_t await_ms;
+    char holder[MODEL_NAME_MAX + 1]; /* the last one that was waited for */
+};
+
+/* ---- one request ----------------------------------------------------------------------------- */
+
+static bool may_repeat(const struct run *run, const struct model_response *response,
+                       uint32_t n_failed)
+{
+    uint64_t random = rt_env_random(cli_client_env(run->client));
+
+    return esi_retry_reaction(response->code, &response->error) == ESI_REACTION_RETRY &&
+           n_failed < ESI_RETRY_ATTEMPTS_MAX &&
+           cli_client_pause(run->client,
+                            esi_retry_delay_us(n_failed, response->error.retry_after_ms, random));
+}
+
+static struct model_call *attempt(const struct run *run, enum model_statement_kind kind,
+                                  uint64_t deadline_us)
+{
+    const struct cli_statement *statement = run->statement;
+    struct model_call *call = model_call_new(MODEL_CALL_EXECUTE);
+    bool is_its_own = kind == statement->kind;
+
+    call->deadline_us = deadline_us;
+    call->request.execute = (struct model_execute_request){
+        .session_id = run->session_id,
+        .request_id = run->request_id,
+        .done_below = run->request_id.seq,
+        .kind = kind,
+        .key = statement->key,
+    };
+    if (is_its_own) {
+        call->request.execute.value = statement->value;
+        call->request.execute.has_last_set = statement->has_last_set;
+        call->request.execute.last_set = statement->last_set;
+        call->request.execute.has_if_version = statement->has_if_version;
+        call->request.execute.if_version = statement->if_version;
+    }
+    (void)!cli_client_call(run->client, call);
+    return call;
+}
+
+/* With its retries. No token is sent: the coordinator knows what the session holds. */
+static struct model_call *request(struct run *run, enum model_statement_kind kind)
+{
+    uint32_t n_failed = 0;
+    bool maybe = false;
+    struct model_call *call;
+
+    run->request_id.seq++;
+    while ((call = attempt(run, kind, RT_NEVER))->response.code != RT_OK) {
+        maybe |= call->response.error.applied != MODEL_APPLIED_NO;
+        if (!may_repeat(run, &call->response, ++n_failed))
+            break;
+        (void)model_call_free(call);
+    }
+    if (call->response.code != RT_OK && maybe)
+        call->response.error.applied = MODEL_APPLIED_MAYBE;
+    return call;
+}
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+static bool is_waiting(const struct model_response *response)
+{
+    return response->code == RT_OK && response->execute.outcome == MODEL_OUTCOME_WAITING;
+}
+
+static void tell_waiting(struct run *run, const char *holder)
+{
+    bool is_news = strcmp(run->holder, holder) != 0;
+
+    memcpy(run->holder, holder, sizeof(run->holder));
+    if (is_news && run->context->common.output == CLI_OUTPUT_TEXT) {
+        (void)fprintf(run->context->err, "redistinto: %s: waiting for the lock that '%s' holds\n",
+                      run->context->verb, holder);
+        (void)fflush(run->context->err);
+    }
+}
+
+/* Until it is the session's turn. NULL, or the call with the failure. */
+static struct model_call *await_turn(struct run *run)
+{
+    uint32_t n_failed = 0;
+
+    for (;;) {
+        uint64_t now_us = rt_env_now_us(cli_client_env(run->client));
+        struct model_call *call;
+        enum rt_code code;
+
+        run->request_id.seq++;
+        call = attempt(run, MODEL_STATEMENT_AWAIT, now_us + run->await_ms * 1000);
+        code = call->response.code;
+        if (code == RT_OK)
+            return model_call_free(call);
+        /* Not yet: the normal course of a long wait, as long as there is time. */
+        if (code == RT_DEADLINE_EXCEEDED && cli_client_pause(run->client, 0))
+            n_failed = 0;
+        else if (code == RT_DEADLINE_EXCEEDED || !may_repeat(run, &call->response, ++n_failed))
+            return call;
+        (void)model_call_free(call);
+    }
+}
+
+static void refuse_to_wait(const struct run *run, struct model_response *response)
+{
+    model_response_fail(response, MODEL_REASON_KEY_NOT_LOCKED, "'%s' holds the key's lock",
+                        run->holder);
+}
+
+/* GET, until the lock is the session's. */
+static struct model_call *lock(struct run *run)
+{
+    for (;;) {
+        struct model_call *call = request(run, MODEL_STATEMENT_GET);
+        struct model_call *failed;
+
+        if (!is_waiting(&call->response))
+            return call;
+        if (run->statement->must_not_wait) {
+            memcpy(run->holder, call->response.execute.holder, sizeof(run->holder));
+            refuse_to_wait(run, &call->response);
+            return call;
+        }
+        tell_waiting(run, call->response.execute.holder);
+        (void)model_call_free(call);
+        failed = await_turn(run);
+        if (failed == NULL)
+            continue;
+        if (failed->response.code == RT_DEADLINE_EXCEEDED)
+            model_response_fail(&failed->response, MODEL_REASON_DEADLINE_EXCEEDED,
+                                "'%s' still holds the key's lock", run->holder);
+        return failed;
+    }
+}
+
+/* ---- the statement --------------------------------------------------------------------------- */
+
+static bool lacks_lock(const struct cli_statement *statement, const struct model_response *response)
+{
+    enum model_reason reason = response->code == RT_OK ? MODEL_REASON_NONE : response->error.reason;
+    bool creates = statement->kind == MODEL_STATEMENT_SET || statement->kind == MODEL_STATEMENT_PUT;
+
+    return reason == MODEL_REASON_KEY_NOT_LOCKED ||
+           (creates && reason == MODEL_REASON_KEY_NOT_IDENTIFIED);
+}
+
+/* In a session of its own: with the lock if it must. */
+static struct model_call *write_alone(struct run *run)
+{
+    struct model_call *call = request(run, run->statement->kind);
+    struct model_call *locked;
+
+    if (!lacks_lock(run->statement, &call->response))
+        return call;
+    locked = lock(run);
+    if (locked->response.code != RT_OK) {
+        (void)model_call_free(call);
+        locked->response.error.applied = MODEL_APPLIED_NO; /* the write */
+        return locked;
+    }
+    (void)model_call_free(locked);
+    (void)model_call_free(call);
+    return request(run, run->statement->kind);
+}
+
+/* READ asks first, since GET would create the key. */
+static struct model_call *get_alone(struct run *run)
+{
+    struct model_call *call = request(run, MODEL_STATEMENT_READ);
+
+    if (call->response.code != RT_OK)
+        return call;
+    (void)model_call_free(call);
+    return lock(run);
+}
+
+static struct model_call *run_alone(struct run *run)
+{
+    switch (run->statement->kind) {
+    case MODEL_STATEMENT_GET:
+        return get_alone(run);
+    case MODEL_STATEMENT_SET:
+    case MODEL_STATEMENT_STORE:
+    case MODEL_STATEMENT_PUT:
+    case MODEL_STATEMENT_DELETE:
+        return write_alone(run);
+    case MODEL_STATEMENT_READ:
+    case MODEL_STATEMENT_AWAIT:
+        break;
+    }
+    return request(run, run->statement->kind);
+}
+
+static struct model_call *run_in_given(struct run *run)
+{
+    if (run->statement->kind == MODEL_STATEMENT_GET)
+        return lock(run);
+    return request(run, run->statement->kind);
+}
+
+/* ---- a session of its own -------------------------------------------------------------------- */
+
+static struct model_call *open_session(struct run *run)
+{
+    struct model_call *call = model_call_new(MODEL_CALL_OPEN_SESSION);
+    struct model_open_session_request *open = &call->request.open_session;
+
+    (void)snprintf(open->name, sizeof(open->name), "redistinto-%s", run->context->verb);
+    open->request_id = run->request_id;
+    if (cli_client_call(run->client, call)) {
+        run->session_id = call->response.open_session.session_id;
+        run->await_ms = call->response.open_session.lease_ms / AWAIT_SHARE;
+    } else {
+        call->response.error.applied = MODEL_APPLIED_NO; /* the statement */
+    }
+    return call;
+}
+
+/* What becomes of it matters to nobody: an open session ends by itself. */
+static void close_session(struct run *run)
+{
+    struct model_call *call = model_call_new(MODEL_CALL_CLOSE_SESSION);
+
+    cli_client_wind_up(run->client);
+    call->request.session.session_id = run->session_id;
+    (void)!cli_client_call(run->client, call);
+    (void)model_call_free(call);
+}
+
+/* Other commands use the same session with ids of their own, so the numbers begin anywhere. */
+static struct run begin(struct cli_context *context, struct cli_client *client,
+                        const struct cli_statement *statement)
+{
+    struct run run = {
+        .context = context,
+        .client = client,
+        .statement = statement,
+        .request_id = {.client = cli_client_new_id(client)},
+        .await_ms = AWAIT_MAX_MS,
+    };
+
+    run.request_id.seq = 1 + (rt_env_random(cli_client_env(client)) >> 2);
+    return run;
+}
+
+struct model_call *cli_statement_run(struct cli_context *context, struct cli_client *client,
+                                     const struct cli_statement *statement)
+{
+    struct run run = begin(context, client, statement);
+    struct model_call *call;
+
+    if (statement->session_id != NULL) {
+        run.session_id = *statement->session_id;
+        return run_in_given(&run);
+    }
+    call = open_session(&run);
+    if (call->response.code != RT_OK)
+        return call;
+    (void)model_call_free(call);
+    call = run_alone(&run);
+    close_session(&run);
+    return call;
+}
+
+enum model_exit cli_statement_report(const struct cli_client *client,
+                                     const struct cli_statement *statement,
+                                     const struct model_response *response)
+{
+    enum model_exit result = cli_client_report(client, response);
+    bool is_write =
+        statement->kind != MODEL_STATEMENT_GET && statement->kind != MODEL_STATEMENT_READ;
+
+    if (is_write && response->error.applied != MODEL_APPLIED_NO && result != MODEL_EXIT_INTERRUPTED)
+        return MODEL_EXIT_UNKNOWN_OUTCOME;
+    return result;
+}
