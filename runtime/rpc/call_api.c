@@ -90,6 +90,14 @@ void rpc_call_abort(struct rpc_call *call, const struct rt_error *err)
     rpc_call_unlock(call);
 }
 
+/* ---- the message ---- */
+
+void rpc_call_take_message(struct rpc_call *call, struct rt_arena *ret_arena)
+{
+    *ret_arena = call->message_arena;
+    call->message_arena = (struct rt_arena){.limit = ret_arena->limit};
+}
+
 /* ---- facts about the call ---- */
 
 void *rpc_call_user(struct rpc_call *call)

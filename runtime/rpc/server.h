@@ -98,7 +98,6 @@ struct rpc_stream_handlers {
 struct rpc_method {
     const char *name; /* as in the descriptor: "Put" */
     enum rpc_kind kind;
-    uint32_t queue_messages;                  /* output queue of a stream; 0 = the server's */
     rpc_unary_fn on_call;                     /* RPC_UNARY only */
     unsigned flags;                           /* enum rpc_method_flags */
     uint32_t user_size;                       /* bytes of rpc_call_user() */
@@ -182,6 +181,10 @@ RT_MUST_USE enum rt_code rpc_call_send(struct rpc_call *call, const ProtobufCMes
 /* Asks for one message (client streams and bidi); invalidates the one before. Does nothing while
  * an earlier request is open or after half-close. */
 void rpc_call_read_next(struct rpc_call *call);
+
+/* Inside on_message: moves the memory of its message to the caller, for whom it then lives until
+ * rt_arena_reset(); the next read_next does not end it. */
+void rpc_call_take_message(struct rpc_call *call, struct rt_arena *ret_arena);
 
 /* Zeroed memory of the method's user_size, as long as the call. */
 void *rpc_call_user(struct rpc_call *call);
