@@ -6,6 +6,7 @@
 #include "runtime/host/host.h"
 
 #include "runtime/base/alloc.h"
+#include "runtime/host/batch.h"
 #include "runtime/host/internal.h"
 #include "runtime/host/lane.h"
 
@@ -23,28 +24,47 @@ void host_unlock(struct host *host)
     rt_assert(result == 0);
 }
 
-/* Under the lock: everything that must keep its order, and the bookkeeping of answered calls. */
-static void collect(struct host *host, struct model_effects *ret_effects, uint64_t *ret_wakeup_us)
-{
-    struct rt_list *node;
+/* What a step leaves to do after it. */
+struct step {
+    struct model_effects effects;
+    struct rt_list ready; /* streams of batches */
+    uint64_t wakeup_us;
+};
 
-    model_effects_take(host->options.ops->effects(host->options.core), ret_effects);
-    rt_list_for_each (reply, &ret_effects->replies) {
+/* Under the lock: the bookkeeping of answered calls. */
+static void note_replies(struct rt_list *replies)
+{
+    rt_list_for_each_safe (reply, replies) {
         struct host_inbound *inbound =
             host_inbound_of(RT_LIST_ENTRY(reply, struct model_call, link));
 
         inbound->is_in_core = false;
         rt_list_remove(&inbound->host_link);
+        if (!inbound->note)
+            continue;
+        rt_list_remove(reply);
+        inbound->note(inbound);
     }
+}
+
+/* Under the lock: everything that must keep its order. */
+static void collect(struct host *host, struct step *ret_step)
+{
+    struct rt_list *node;
+
+    model_effects_take(host->options.ops->effects(host->options.core), &ret_step->effects);
+    note_replies(&ret_step->effects.replies);
+    rt_list_init(&ret_step->ready);
+    rt_list_splice_back(&ret_step->ready, &host->ready);
     if (host->is_store_dropped)
-        rt_list_splice_back(&host->lost_txns, &ret_effects->txns);
-    while ((node = rt_list_pop_front(&ret_effects->txns))) {
+        rt_list_splice_back(&host->lost_txns, &ret_step->effects.txns);
+    while ((node = rt_list_pop_front(&ret_step->effects.txns))) {
         rt_assert(host->store);
         store_submit(host->store, RT_LIST_ENTRY(node, struct store_txn, link));
     }
     if (host->options.after_step)
         host->options.after_step(host->options.ctx);
-    *ret_wakeup_us = host->options.ops->next_wakeup_us(host->options.core);
+    ret_step->wakeup_us = host->options.ops->next_wakeup_us(host->options.core);
 }
 
 static void write_events(const struct model_effects *effects)
@@ -55,46 +75,45 @@ static void write_events(const struct model_effects *effects)
         rt_log(RT_LOG_WARNING, "event=events_dropped n=%zu", effects->n_events_dropped);
 }
 
-static void carry_out(struct host *host, struct model_effects *effects, uint64_t wakeup_us)
+static void carry_out(struct host *host, struct step *step)
 {
     struct rt_list *node;
 
-    write_events(effects);
-    while ((node = rt_list_pop_front(&effects->replies))) {
+    write_events(&step->effects);
+    while ((node = rt_list_pop_front(&step->effects.replies))) {
         struct host_inbound *inbound =
             host_inbound_of(RT_LIST_ENTRY(node, struct model_call, link));
 
         inbound->answer(inbound);
     }
-    while ((node = rt_list_pop_front(&effects->calls)))
+    host_batch_go_on(&step->ready);
+    while ((node = rt_list_pop_front(&step->effects.calls)))
         host_outbound_start(host, RT_LIST_ENTRY(node, struct model_call, link));
-    rpc_wakeup_at(&host->wakeup, wakeup_us);
+    rpc_wakeup_at(&host->wakeup, step->wakeup_us);
 }
 
-static void finish_step(struct host *host)
+void host_step_end(struct host *host)
 {
-    struct model_effects effects;
-    uint64_t wakeup_us;
+    struct step step;
 
-    collect(host, &effects, &wakeup_us);
+    collect(host, &step);
     host_unlock(host);
-    carry_out(host, &effects, wakeup_us);
+    carry_out(host, &step);
 }
 
 bool host_submit(struct host *host, struct host_inbound *inbound)
 {
-    struct model_effects effects;
-    uint64_t wakeup_us;
+    struct step step;
     bool is_answered;
 
     host_lock(host);
     inbound->is_in_core = true;
     rt_list_push_back(&host->inbound, &inbound->host_link);
     host->options.ops->submit(host->options.core, &inbound->call);
-    collect(host, &effects, &wakeup_us);
+    collect(host, &step);
     is_answered = !inbound->is_in_core;
     host_unlock(host);
-    carry_out(host, &effects, wakeup_us);
+    carry_out(host, &step);
     return is_answered;
 }
 
@@ -107,14 +126,14 @@ void host_cancel(struct host *host, struct host_inbound *inbound)
     }
     inbound->call.cancelled = true;
     host->options.ops->cancel(host->options.core, &inbound->call);
-    finish_step(host);
+    host_step_end(host);
 }
 
 void host_call_done(struct host *host, struct model_call *call)
 {
     host_lock(host);
     host->options.ops->call_done(host->options.core, call);
-    finish_step(host);
+    host_step_end(host);
 }
 
 void host_txn_done(struct store_txn *txn, void *context)
@@ -123,14 +142,14 @@ void host_txn_done(struct store_txn *txn, void *context)
 
     host_lock(host);
     host->options.ops->txn_done(host->options.core, txn);
-    finish_step(host);
+    host_step_end(host);
 }
 
 void host_step(struct host *host, void (*fn)(void *core, void *argument), void *argument)
 {
     host_lock(host);
     fn(host->options.core, argument);
-    finish_step(host);
+    host_step_end(host);
 }
 
 void host_read(struct host *host, void (*fn)(void *core, void *argument), void *argument)
@@ -147,7 +166,7 @@ static void on_due(struct rpc_wakeup *wakeup, void *ctx)
     (void)wakeup;
     host_lock(host);
     host->options.ops->tick(host->options.core);
-    finish_step(host);
+    host_step_end(host);
 }
 
 static void on_lane_due(struct rpc_wakeup *wakeup, void *ctx)
@@ -166,6 +185,8 @@ struct host *host_new(const struct host_options *options)
     rt_list_init(&host->lost_txns);
     rt_list_init(&host->inbound);
     rt_list_init(&host->streams);
+    rt_list_init(&host->ready);
+    rt_list_init(&host->idle_operations);
     rt_list_init(&host->lanes);
     rt_list_init(&host->refused);
     (void)pthread_mutex_init(&host->lock, NULL);
@@ -207,8 +228,12 @@ static void release_inbound(struct host *host)
         model_response_fail(&inbound->call.response, MODEL_REASON_DRAINING, "the service stopped");
         inbound->call.response.error.applied = MODEL_APPLIED_MAYBE;
         inbound->is_in_core = false;
-        inbound->answer(inbound);
+        if (inbound->note)
+            inbound->note(inbound);
+        else
+            inbound->answer(inbound);
     }
+    host_batch_go_on(&host->ready);
 }
 
 struct host *host_free(struct host *host)
@@ -219,6 +244,7 @@ struct host *host_free(struct host *host)
         return NULL;
     rt_assert(rt_list_is_empty(&host->refused));
     release_inbound(host);
+    host_batch_free_all(host);
     while ((node = rt_list_pop_front(&host->lost_txns)))
         (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
     host_lane_free_all(host);

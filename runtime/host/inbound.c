@@ -6,15 +6,10 @@
 #include "runtime/host/inbound.h"
 
 #include "runtime/base/alloc.h"
-#include "runtime/host/internal.h"
+#include "runtime/host/batch.h"
 #include "runtime/host/watch.h"
-#include "runtime/wire/request.h"
 #include "runtime/wire/response.h"
-
-enum {
-    /* For a statement or other message of a stream that names no timeout. */
-    DEFAULT_TIMEOUT_MS = 10 * 1000,
-};
+#include "runtime/wire/status.h"
 
 /* The user area of unary calls and streams alike. */
 struct served {
@@ -118,14 +113,28 @@ static bool send_answer(struct served *served)
     return code == RT_OK;
 }
 
-/* Under the core's lock. True for one caller: a stream between two messages may be ended by its
- * client, by a drain and by what answered last, at the same moment. */
-static bool claim_end(struct host_stream *stream)
+void host_stream_finish(struct host *host, struct host_stream *stream, const struct rt_error *err)
 {
-    bool is_first = !stream->is_ended;
+    bool ends;
 
-    stream->is_ended = true;
-    return is_first;
+    host_lock(host);
+    ends = host_stream_claim_end(stream);
+    host_unlock(host);
+    if (ends)
+        rpc_call_finish(stream->rpc, err);
+}
+
+void host_stream_finish_draining(struct rpc_call *rpc)
+{
+    struct model_response response = {0};
+    struct rt_error err = RT_ERROR_INIT;
+    uint8_t detail[WIRE_STATUS_MAX];
+
+    model_response_fail(&response, MODEL_REASON_DRAINING, "the service is shutting down");
+    (void)rt_fail_reason(&err, response.code, model_reason_name(MODEL_REASON_DRAINING), "%s",
+                         response.error.message);
+    err.detail = rt_bytes_of(detail, wire_status_build(&response, detail));
+    rpc_call_finish(rpc, &err);
 }
 
 /* Between two messages: reads the next one, or ends the stream when all of them do. */
@@ -138,11 +147,11 @@ static void go_on(struct host *host, struct host_stream *stream)
     host_lock(host);
     stream->is_busy = false;
     is_draining = host->is_draining;
-    ends = is_draining && claim_end(stream);
+    ends = is_draining && host_stream_claim_end(stream);
     host_unlock(host);
     /* From here on the next message may be under way in the same memory. */
     if (ends)
-        rpc_call_finish(rpc, NULL);
+        host_stream_finish_draining(rpc);
     else if (!is_draining)
         rpc_call_read_next(rpc);
 }
@@ -190,7 +199,6 @@ static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, vo
     struct host *host = ctx;
     struct served *served = rpc_call_user(rpc);
     struct wire_exchange exchange = wire_request_exchange(message);
-    uint64_t timeout_ms = exchange.timeout_ms ? exchange.timeout_ms : DEFAULT_TIMEOUT_MS;
 
     if (!take_message(host, &served->stream))
         return;
@@ -200,7 +208,7 @@ static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, vo
         return;
     }
     served->inbound.call.deadline_us =
-        rt_env_now_us(rpc_runtime_env(host->options.runtime)) + timeout_ms * 1000;
+        host_exchange_deadline_us(&exchange, rt_env_now_us(rpc_runtime_env(host->options.runtime)));
     (void)host_submit(host, &served->inbound);
 }
 
@@ -211,7 +219,7 @@ static void on_half_close(struct rpc_call *rpc, void *ctx)
     bool ends;
 
     host_lock(host);
-    ends = claim_end(&served->stream);
+    ends = host_stream_claim_end(&served->stream);
     host_unlock(host);
     if (ends)
         rpc_call_finish(rpc, NULL);
@@ -242,13 +250,13 @@ void host_end_streams(struct host *host)
     rt_list_for_each (node, &host->streams) {
         struct host_stream *stream = RT_LIST_ENTRY(node, struct host_stream, link);
 
-        if (!stream->is_busy && claim_end(stream))
+        if (!stream->is_busy && host_stream_claim_end(stream))
             idle[n_idle++] = rpc_call_ref(stream->rpc);
     }
     host_unlock(host);
 
     for (size_t i = 0; i < n_idle; i++) {
-        rpc_call_finish(idle[i], NULL);
+        host_stream_finish_draining(idle[i]);
         (void)rpc_call_unref(idle[i]);
     }
     (void)rt_free(idle);
@@ -271,9 +279,13 @@ static struct rpc_method method_of(const struct wire_method *method)
         row.on_call = on_unary;
         break;
     case WIRE_EXCHANGE:
-    case WIRE_BATCH:
         row.kind = RPC_BIDI;
         row.stream = &stream_handlers;
+        break;
+    case WIRE_BATCH:
+        row.kind = RPC_BIDI;
+        row.stream = &host_batch_handlers;
+        row.user_size = host_batch_user_size;
         break;
     case WIRE_WATCH:
         row.kind = RPC_SERVER_STREAM;

@@ -3,7 +3,8 @@
  *
  * A stream's messages run one at a time, in the order in which they were sent: the next one is read
  * when the one before is answered. A failure of one travels in its response; the stream goes on. It
- * ends when an answer cannot be built, and when the client has left too many of them unread.
+ * ends when an answer cannot be built, and when the client has left too many of them unread. Server
+ * streams: watch.h. Streams of batches: batch.h.
  */
 #ifndef HOST_INBOUND_H
 #define HOST_INBOUND_H
@@ -17,8 +18,9 @@ RT_MUST_USE enum rt_code host_serve(struct host *host, struct rpc_server *server
                                     struct rt_error *err);
 
 /* Ends every stream, at once or after the answer to the message that it is at; a stream that comes
- * later is ended too. For a server that is about to drain: streams do not end by themselves. Any
- * thread, once. */
+ * later is ended too. For a server that is about to drain: streams do not end by themselves. They
+ * end with UNAVAILABLE, DRAINING, NO: what came and is not answered had no effect. Any thread,
+ * once. */
 void host_end_streams(struct host *host);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "runtime/host/host.h"
 #include "runtime/host/peers.h"
+#include "runtime/rpc/server.h"
+#include "runtime/wire/request.h"
 
 /* Two locks, never held together: `lock` is the core's, `outbound_lock` guards what outbound calls
  * share. */
@@ -18,9 +20,13 @@ struct host {
     bool is_store_dropped;
     struct rt_list lost_txns; /* owned: made after the store was dropped */
     struct rpc_wakeup wakeup;
-    struct rt_list inbound; /* host_inbound.host_link: calls inside the core */
-    struct rt_list streams; /* host_stream.link: open ones */
-    bool is_draining;       /* streams end when they are between two messages */
+    struct rt_list inbound;         /* host_inbound.host_link: calls inside the core */
+    struct rt_list streams;         /* host_stream.link: open ones */
+    struct rt_list ready;           /* batch.c: streams to go on with after the step */
+    struct rt_list idle_operations; /* owned; batch.c */
+    size_t n_idle_operations;
+    size_t n_operations; /* of batches, idle ones included */
+    bool is_draining;    /* streams end when they are between two messages */
 
     pthread_mutex_t outbound_lock;
     bool is_stopping;           /* no outbound call is started any more */
@@ -37,8 +43,25 @@ struct host_inbound {
     struct rt_list host_link;
     /* Encodes and sends the answer and drops the references; any thread, without a lock. */
     void (*answer)(struct host_inbound *inbound);
+    /* Instead of `answer`, when set: takes the answer under the core's lock, in the step that gave
+     * it. */
+    void (*note)(struct host_inbound *inbound);
     bool is_in_core; /* under the core's lock */
 };
+
+enum {
+    /* For a statement or other message of a stream that names no timeout. */
+    HOST_EXCHANGE_TIMEOUT_MS = 10 * 1000,
+};
+
+/* When the time of a stream's message ends that came now. */
+static inline uint64_t host_exchange_deadline_us(const struct wire_exchange *exchange,
+                                                 uint64_t now_us)
+{
+    uint64_t timeout_ms = exchange->timeout_ms ? exchange->timeout_ms : HOST_EXCHANGE_TIMEOUT_MS;
+
+    return now_us + timeout_ms * 1000;
+}
 
 /* An open stream; embedded in the RPC's user area. Under the core's lock. */
 struct host_stream {
@@ -51,6 +74,19 @@ struct host_stream {
 /* For the fields above that the core's lock guards. */
 void host_lock(struct host *host);
 void host_unlock(struct host *host);
+
+/* The end of a step, with the lock held: takes the effects, releases the lock, carries them out. */
+void host_step_end(struct host *host);
+
+/* With the lock held. True for one caller: a stream between two messages may be ended by its
+ * client, by a drain and by what answered last, at the same moment. */
+static inline bool host_stream_claim_end(struct host_stream *stream)
+{
+    bool is_first = !stream->is_ended;
+
+    stream->is_ended = true;
+    return is_first;
+}
 
 static inline struct host_inbound *host_inbound_of(struct model_call *call)
 {
@@ -66,6 +102,12 @@ void host_cancel(struct host *host, struct host_inbound *inbound);
 
 /* An outbound call has its response. Not from inside a step. */
 void host_call_done(struct host *host, struct model_call *call);
+
+/* Ends the stream with a failure, unless somebody else has ended it. Without a lock. */
+void host_stream_finish(struct host *host, struct host_stream *stream, const struct rt_error *err);
+
+/* The end, once claimed, of a stream whose server drains: what is not answered was not taken. */
+void host_stream_finish_draining(struct rpc_call *rpc);
 
 /* ---- outbound.c ---- */
 

@@ -98,8 +98,8 @@ struct rpc_stream_handlers {
 struct rpc_method {
     const char *name; /* as in the descriptor: "Put" */
     enum rpc_kind kind;
-    rpc_unary_fn on_call;                     /* RPC_UNARY only */
     unsigned flags;                           /* enum rpc_method_flags */
+    rpc_unary_fn on_call;                     /* RPC_UNARY only */
     uint32_t user_size;                       /* bytes of rpc_call_user() */
     uint32_t queue_messages;                  /* output queue of its streams; 0 = the server's */
     const struct rpc_stream_handlers *stream; /* the other kinds; must outlive the server */

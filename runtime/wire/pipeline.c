@@ -194,7 +194,8 @@ static bool put_result(Redistinto__V1__PipelineResult *message,
     const struct model_data_response *data = &result->data;
 
     if (result->code != RT_OK) {
-        message->error = wire_put_error(result->code, result->error, responder, arena);
+        if (result->error)
+            message->error = wire_put_error(result->code, result->error, responder, arena);
         return message->error != NULL;
     }
     message->epoch = data->version.epoch;

@@ -36,9 +36,9 @@ static void fill_data(struct model_data_request *data, enum model_call_kind kind
         .epoch = 1,
         .owner = "i1",
         .incarnation = 1,
-        .done_below = tag,
         .request_id = {.client.bytes = {1}, .seq = 1},
         .first_epoch = 1,
+        .lock_token = tag,
     };
     data->header.cluster_id.bytes[0] = 1;
     if (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT)
@@ -90,7 +90,7 @@ uint64_t fake_tag_of_request(const struct model_request *request)
     case MODEL_CALL_RECONCILE:
         return request->reconcile.part;
     default:
-        return request->data.header.done_below;
+        return request->data.header.lock_token;
     }
 }
 
@@ -125,6 +125,11 @@ static void fill_response(struct fake_core *core, struct model_call *call)
         break;
     case MODEL_CALL_RECONCILE:
         response->reconcile.done = true;
+        break;
+    case MODEL_CALL_READ:
+        response->data.has_value = core->value_size > 0;
+        response->data.value = filler(core->value_size, &call->arena);
+        fill_version(&response->data, tag);
         break;
     default:
         fill_version(&response->data, tag);
@@ -180,6 +185,22 @@ void fake_answer_one(void *pointer, void *argument)
     (void)argument;
     if (!rt_list_is_empty(&core->held))
         answer_by_policy(core, RT_LIST_ENTRY(core->held.next, struct model_call, link));
+}
+
+void fake_answer_newest(void *pointer, void *argument)
+{
+    struct fake_core *core = pointer;
+
+    (void)argument;
+    if (!rt_list_is_empty(&core->held))
+        answer_by_policy(core, RT_LIST_ENTRY(core->held.previous, struct model_call, link));
+}
+
+void fake_set_mode(void *pointer, void *mode)
+{
+    struct fake_core *core = pointer;
+
+    core->mode = *(const enum fake_mode *)mode;
 }
 
 void fake_answer_all(void *pointer, void *argument)

@@ -81,6 +81,10 @@ void fake_core_deinit(struct fake_core *core);
 
 /* NULL: answers the oldest call that is held, if there is one. */
 void fake_answer_one(void *core, void *argument);
+/* NULL: the newest. */
+void fake_answer_newest(void *core, void *argument);
+/* enum fake_mode: from now on. */
+void fake_set_mode(void *core, void *mode);
 /* NULL: all of them. */
 void fake_answer_all(void *core, void *argument);
 

@@ -309,9 +309,16 @@ static void on_message(struct rpc_client_stream *rpc, const ProtobufCMessage *me
 static void on_done(struct rpc_client_stream *rpc, const struct rt_error *err, void *ctx)
 {
     struct client_stream *stream = ctx;
+    struct rt_arena arena = {0};
+    struct model_response response = {0};
 
     (void)rpc;
     stream->code = err ? err->code : RT_OK;
+    if (err)
+        wire_response_decode(stream->kind, NULL, err, &arena, &response);
+    stream->reason = response.error.reason;
+    stream->applied = response.error.applied;
+    rt_arena_reset(&arena);
     latch_add(&stream->done);
 }
 

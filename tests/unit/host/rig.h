@@ -94,7 +94,9 @@ struct client_stream {
     struct latch done;
     struct client_answer answers[FAKE_LOG_MAX];
     unsigned n_answers;
-    enum rt_code code;
+    enum rt_code code; /* of its end, and what that says */
+    enum model_reason reason;
+    enum model_applied applied;
     bool is_reading_paused; /* set before open */
 };
 

@@ -337,6 +337,10 @@ static const struct rpc_method odd_methods[] = {
     {.name = "KeepAlive", .kind = RPC_BIDI, .stream = &odd_stream},
     {.name = "CloseSession", .kind = RPC_UNARY, .on_call = odd_unary},
     {.name = "Execute", .kind = RPC_BIDI, .stream = &odd_stream},
+    {.name = "Lock", .kind = RPC_UNARY, .on_call = odd_unary},
+    {.name = "Unlock", .kind = RPC_UNARY, .on_call = odd_unary},
+    {.name = "Route", .kind = RPC_UNARY, .on_call = odd_unary},
+    {.name = "WatchRoutes", .kind = RPC_SERVER_STREAM, .stream = &odd_stream},
 };
 
 static void start_odd_server(void *ctx)
