@@ -151,18 +151,23 @@ struct model_call *coord_execute_fence(const struct coord_core *core, const stru
     return call;
 }
 
-/* Which attempt this is: the owner must not take a repetition for a new request. */
+/* Which attempt this is: the owner must not take a repetition for a new request. Of one that came
+ * before this term only the client's word is left: it was not seen by an ownership or a process
+ * whose number is higher than what the client knew then. */
 static void note_attempt(struct coord_task *task, struct model_header *header)
 {
+    uint64_t first_version = coord_execute_request(task)->first_version;
     struct coord_attempt attempt = {
         .seq = header->request_id.seq,
         .epoch = header->epoch,
         .incarnation = header->incarnation,
     };
 
+    if (first_version != 0 && first_version < attempt.epoch)
+        attempt.epoch = first_version;
     if (coord_session_add_attempt(task->session, &attempt))
-        task->is_first_attempt = true;
-    else if (attempt.seq != 0)
+        task->is_first_attempt = first_version == 0;
+    if (attempt.seq != 0)
         header->first_epoch = coord_session_attempt(task->session, attempt.seq)->epoch;
 }
 

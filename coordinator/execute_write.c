@@ -77,10 +77,13 @@ static bool latch_for(struct coord_core *core, struct coord_task *task, bool sta
  * would be a second effect. */
 static bool may_be_lost(const struct coord_task *task)
 {
+    const struct model_execute_request *request = coord_execute_request(task);
     const struct coord_attempt *attempt =
-        coord_session_attempt(task->session, coord_execute_request(task)->request_id.seq);
+        coord_session_attempt(task->session, request->request_id.seq);
 
-    return attempt && attempt->incarnation != task->member->row.incarnation;
+    if (attempt)
+        return attempt->incarnation != task->member->row.incarnation;
+    return request->first_version != 0 && task->member->row.incarnation > request->first_version;
 }
 
 void coord_execute_set(struct coord_core *core, struct coord_task *task)
@@ -230,23 +233,26 @@ static void on_unplaced_deleted(struct coord_core *core, struct coord_task *task
     coord_task_finish(core, task);
 }
 
-/* There is no value to delete; without a lock there is no reason to keep the row. */
+/* There is no value to delete; without a lock there is no reason to keep the row. A late copy of
+ * the request must not find a value that was written since. */
 static void delete_unplaced(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
+    bool is_held = coord_key_holder(task->latched) != NULL;
 
     if (expects_a_value(request)) {
         coord_execute_refuse(core, task, MODEL_REASON_VERSION_MISMATCH);
         return;
     }
-    if (coord_key_holder(task->latched)) {
+    if (model_id_equal(&request->request_id.client, &task->session->row.client))
+        task->done.seq = request->request_id.seq;
+    if (is_held && task->done.seq == 0) {
         coord_execute_reply_done(core, task, &task->done);
         coord_task_finish(core, task);
         return;
     }
-    if (model_id_equal(&request->request_id.client, &task->session->row.client))
-        task->done.seq = request->request_id.seq;
-    coord_task_delete_row(task);
+    if (!is_held)
+        coord_task_delete_row(task);
     if (task->done.seq != 0)
         coord_task_put_done(task);
     coord_task_commit(core, task, on_unplaced_deleted);

@@ -19,8 +19,9 @@ enum {
 
 struct run {
     struct esi_statement statement;
-    bool awaiting; /* the exchange is an AWAIT, not the statement itself */
-    uint64_t seq;  /* of the exchange */
+    bool awaiting;          /* the exchange is an AWAIT, not the statement itself */
+    uint64_t seq;           /* of the exchange */
+    uint64_t first_version; /* known when the exchange was first sent with a possible effect */
     uint64_t started_us;
 };
 
@@ -34,6 +35,7 @@ struct esi_session {
     struct esi_locks locks;
     struct esi_lease lease;
     uint64_t last_seq;
+    uint64_t known_version; /* highest placement version heard of; at least 1 */
     struct esi_exchange main;
     struct run run; /* while BUSY */
 };
@@ -54,6 +56,7 @@ static void fill_execute(const struct esi_session *session, struct model_execute
         .session_id = session->lease.id,
         .request_id = {session->config.client_id, session->run.seq},
         .done_below = session->run.seq,
+        .first_version = session->main.maybe ? session->run.first_version : 0,
         .kind = session->run.awaiting ? MODEL_STATEMENT_AWAIT : statement->kind,
         .key = statement->key,
         .value = session->run.awaiting ? (struct rt_bytes){0} : statement->value,
@@ -190,6 +193,8 @@ static void send_main(struct esi_session *session)
     struct model_response failure;
     struct rt_error err;
 
+    if (!session->main.maybe)
+        session->run.first_version = session->known_version;
     fill_execute(session, &request.execute);
     if (esi_post_send(&session->post, &session->main, &request, now_us(session), ATTEMPT_TIMEOUT_US,
                       &err) == RT_OK)
@@ -270,6 +275,7 @@ struct esi_session *esi_session_new(const struct esi_session_config *config,
     session->config = *config;
     session->env = *env;
     session->state = ESI_SESSION_OPENING;
+    session->known_version = 1;
     esi_post_init(&session->post);
     rt_list_init(&session->results);
     esi_lease_init(&session->lease, &session->post, env, session->config.name,
@@ -331,6 +337,8 @@ void esi_session_call_done(struct esi_session *session, struct model_call *call)
     uint64_t sent_us;
     struct esi_exchange *exchange = esi_post_take_back(call, &sent_us);
 
+    if (call->response.responder.placement_version > session->known_version)
+        session->known_version = call->response.responder.placement_version;
     (void)esi_lease_take(&session->lease, exchange, call, sent_us);
     if (exchange == &session->main && call->response.code != RT_OK)
         on_main_failure(session, &call->response);

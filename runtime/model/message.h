@@ -328,6 +328,7 @@ struct model_execute_request {
     struct model_id session_id;
     struct model_request_id request_id;
     uint64_t done_below;
+    uint64_t first_version; /* a retry: placement version known when it was sent first; else 0 */
     enum model_statement_kind kind;
     struct rt_bytes key;
     struct rt_bytes value;         /* SET, PUT */

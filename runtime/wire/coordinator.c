@@ -241,6 +241,7 @@ static bool fill_execute_request(const struct model_request *request, struct rt_
     message->session_id = wire_put_id(&execute->session_id);
     message->request_id = wire_put_request_id(&parts->request_id, &execute->request_id);
     message->done_below = execute->done_below;
+    message->first_version = execute->first_version;
     put_statement(message, parts, execute);
     return true;
 }
@@ -324,7 +325,10 @@ static void take_execute_request(struct wire_input *in, const void *pointer,
     const Redistinto__V1__ExecuteRequest *message = pointer;
     struct model_execute_request *execute = &request->execute;
 
-    *execute = (struct model_execute_request){.done_below = message->done_below};
+    *execute = (struct model_execute_request){
+        .done_below = message->done_below,
+        .first_version = message->first_version,
+    };
     wire_take_id(in, "session_id", &message->session_id, WIRE_REQUIRED, &execute->session_id);
     wire_take_request_id(in, "request_id.client_id", "request_id.seq", message->request_id,
                          &execute->request_id);

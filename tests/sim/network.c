@@ -14,6 +14,7 @@ struct rpc {
     struct sim_node *from;
     struct sim_node *to;
     uint64_t from_life; /* in which the request was made */
+    uint64_t to_life;
     uint64_t id;
     unsigned n_refs;
     struct model_call *call;   /* the caller's; NULL once it has its answer or is gone */
@@ -219,10 +220,19 @@ static void drop_delivery(void *ctx)
     rpc_unref(rpc);
 }
 
-/* A connection ends with its process, and what it registers for is that process. */
+/* A connection ends with either process: for most requests it is a harder test when a copy comes
+ * through nevertheless. Not for what registers a process that is gone, and not for the copy of a
+ * statement, which says only as a retry that it is not the first. */
 static bool is_orphan(const struct rpc *rpc)
 {
-    return rpc->inbound.request.kind == MODEL_CALL_REGISTER && rpc->from_life != rpc->from->life;
+    switch (rpc->inbound.request.kind) {
+    case MODEL_CALL_REGISTER:
+        return rpc->from_life != rpc->from->life;
+    case MODEL_CALL_EXECUTE:
+        return rpc->is_duplicate && rpc->to_life != rpc->to->life;
+    default:
+        return false;
+    }
 }
 
 static void on_arrive(void *ctx)
@@ -293,6 +303,7 @@ static struct rpc *rpc_new(struct sim_node *from, struct sim_node *to,
     rpc->from = from;
     rpc->to = to;
     rpc->from_life = from->life;
+    rpc->to_life = to->life;
     rpc->id = ++rpc->network->next_id;
     rpc->timeout_us = timeout_us;
     rpc->is_mutating = sim_request_is_mutating(request);

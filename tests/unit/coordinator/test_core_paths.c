@@ -220,6 +220,71 @@ Test(core_paths, a_late_copy_of_a_finished_write_has_no_effect)
     driver_deinit(&d);
 }
 
+Test(core_paths, a_late_copy_of_a_delete_that_found_nothing_has_no_effect)
+{
+    struct model_call *late;
+
+    begin(MODEL_LOCKING_NONE, COORD_OWNER_DOWN_FORGET);
+    driver_expect(run(MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
+    late = driver_execute(&d, &s, MODEL_STATEMENT_DELETE, "k", NULL);
+    driver_expect(driver_reason(late), MODEL_REASON_NONE);
+    driver_expect(run(MODEL_STATEMENT_PUT, "k"), MODEL_REASON_NONE);
+    late->context = NULL;
+    driver_submit(&d, late);
+    cr_assert(late->response.execute.data.replayed);
+    driver_expect(finish(late), MODEL_REASON_NONE);
+    cr_assert_eq(d.n_sent[MODEL_CALL_DELETE], 0);
+    driver_deinit(&d);
+}
+
+/* A SET whose first attempt went through an earlier coordinator: first_epoch as the owner hears it,
+ * 0 when it is not asked. */
+static uint64_t first_epoch_of_retry(uint64_t first_version, enum model_reason *ret_reason)
+{
+    struct model_call *call = driver_new_call(&d, MODEL_CALL_EXECUTE);
+    struct model_call *sent;
+    uint64_t first_epoch;
+
+    fill(call, MODEL_STATEMENT_SET);
+    call->request.execute.first_version = first_version;
+    d.auto_answer = false;
+    driver_submit(&d, call);
+    sent = driver_find_call(&d, MODEL_CALL_SET);
+    first_epoch = sent ? sent->request.data.header.first_epoch : 0;
+    if (sent)
+        driver_answer(&d, sent);
+    d.auto_answer = true;
+    *ret_reason = finish(call);
+    return first_epoch;
+}
+
+Test(core_paths, a_retry_from_before_a_restart_is_not_a_new_request)
+{
+    enum model_reason reason;
+    uint64_t incarnation;
+    uint64_t epoch;
+
+    begin(MODEL_LOCKING_NONE, COORD_OWNER_DOWN_KEEP);
+    driver_expect(run(MODEL_STATEMENT_PUT, "k"), MODEL_REASON_NONE);
+    driver_restart(&d, false);
+    incarnation = driver_join(&d, "A", 1);
+    epoch = first_epoch_of_retry(0, &reason);
+    driver_expect(reason, MODEL_REASON_NONE);
+    cr_assert_gt(epoch, incarnation);
+
+    cr_assert_eq(first_epoch_of_retry(epoch, &reason), epoch);
+    driver_expect(reason, MODEL_REASON_NONE);
+    cr_assert_eq(first_epoch_of_retry(epoch - 1, &reason), epoch - 1);
+    cr_assert_eq(first_epoch_of_retry(incarnation, &reason), incarnation);
+
+    incarnation = driver_join(&d, "A", 2);
+    cr_assert_eq(first_epoch_of_retry(incarnation, &reason), epoch);
+    driver_expect(reason, MODEL_REASON_NONE);
+    cr_assert_eq(first_epoch_of_retry(incarnation - 1, &reason), 0);
+    driver_expect(reason, MODEL_REASON_OUTCOME_UNKNOWN);
+    driver_deinit(&d);
+}
+
 Test(core_paths, a_call_without_a_deadline_has_ten_seconds)
 {
     struct model_call *call;

@@ -92,6 +92,30 @@ Test(reactions, deadline_and_cancel_not_applied_are_retried)
     expect_retry_then_success(MODEL_REASON_CANCELLED);
 }
 
+Test(reactions, a_retry_says_what_was_known_before_an_attempt_without_a_plain_no)
+{
+    struct session_fixture f;
+    struct model_call *call = begin_set(&f);
+    uint64_t seq = call->request.execute.request_id.seq;
+
+    cr_assert_eq(call->request.execute.first_version, 0);
+    call->response.responder.placement_version = 41;
+    scripted_fail(&f.scripted, call, MODEL_REASON_MOVING);
+    call = take_retry(&f, seq, 10000, 30000);
+    cr_assert_eq(call->request.execute.first_version, 0, "nothing can have happened yet");
+    call->response.responder.placement_version = 42;
+    scripted_fail_plain(&f.scripted, call, RT_UNAVAILABLE);
+    call = take_retry(&f, seq, 20000, 60000);
+    cr_assert_eq(call->request.execute.first_version, 41);
+    call->response.responder.placement_version = 43;
+    scripted_fail(&f.scripted, call, MODEL_REASON_MOVING);
+    call = take_retry(&f, seq, 40000, 120000);
+    cr_assert_eq(call->request.execute.first_version, 41);
+    scripted_done(&f.scripted, call, 0, 1);
+    session_fixture_expect(&f, ESI_OUTCOME_OK);
+    session_fixture_deinit(&f);
+}
+
 Test(reactions, unavailable_not_applied_ends_failed)
 {
     struct session_fixture f;

@@ -324,6 +324,7 @@ static void visit_execute_request(struct walk *walk, struct model_execute_reques
     visit_id(walk, "session_id", &execute->session_id, true);
     visit_request_id(walk, &execute->request_id);
     visit_u64(walk, "done_below", &execute->done_below);
+    visit_u64(walk, "first_version", &execute->first_version);
     visit_choice(walk, "kind", (int *)&execute->kind, MODEL_STATEMENT_AWAIT + 1);
     kind = execute->kind;
     visit_key(walk, &execute->key);
