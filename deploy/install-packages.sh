@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing of the named lists (deploy/packages/NAME.txt). Does nothing, and needs
-# no root, when everything is there.
+# no root, when everything is there. A node or npm from elsewhere counts as Debian's.
 set -euo pipefail
 cd "$(dirname "$0")/packages"
 
@@ -11,10 +11,16 @@ for list in "$@"; do
     while read -r name; do wanted+=("$name"); done < <(grep -v '^#' "$list.txt")
 done
 
+is_there() { # PACKAGE
+    case $1 in
+    nodejs) command -v node >/dev/null ;;
+    npm) command -v npm >/dev/null ;;
+    *) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    esac
+}
 missing=()
 for name in "${wanted[@]}"; do
-    state=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null || true)
-    [ "$state" = installed ] || missing+=("$name")
+    is_there "$name" || missing+=("$name")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 

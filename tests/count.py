@@ -50,8 +50,9 @@ def main():
             for line in output[-40:]:
                 print(f"            {line}")
         elif counts[2]:
-            words = test.get("stdout", "").strip().splitlines()
-            print(f"        skipped {test['name']}: {words[-1] if words else 'no reason given'}")
+            lines = test.get("stdout", "").strip().splitlines()
+            reasons = [line for line in lines if "# SKIP" in line] or lines or ["no reason given"]
+            print(f"        skipped {test['name']}: {reasons[-1]}")
     print(*total)
     return 0 if sum(total) else 1
 

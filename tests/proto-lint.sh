@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# buf lint (STANDARD) over proto/. buf comes from npm; without npm the check is skipped.
+# buf over proto/: lint (STANDARD, COMMENTS), and no breaking change (FILE) since the last release
+# in proto/releases. buf comes from npm: without it the check is skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v npm >/dev/null || { echo "npm is not installed"; exit 77; }
-buf=build/buf
-if [ ! -x "$buf/node_modules/.bin/buf" ]; then
-    mkdir -p "$buf"
-    npm install --silent --prefix "$buf" @bufbuild/buf@1 || { echo "npm cannot install buf"; exit 77; }
-fi
-"$buf/node_modules/.bin/buf" lint proto
+tests/interop/install.sh
+buf=tests/interop/node_modules/.bin/buf
+"$buf" lint proto
+last=$(find proto/releases -name '*.binpb' | sort -V | tail -n 1)
+[ -n "$last" ] || { echo "proto/releases is empty: proto/release.sh" >&2; exit 1; }
+"$buf" breaking proto --against "$last"

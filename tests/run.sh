@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests. Ends with "N passed, N failed, N skipped".
 #
-#   tests/run.sh          unit, simulation at fixed seeds, integration          (<= 15 minutes)
+#   tests/run.sh          unit, simulation at fixed seeds, integration, interop  (<= 15 minutes)
 #   tests/run.sh --all    besides: clang, sanitizers, threads, fresh simulator seeds, planted
 #                         defects, fuzzing, format, tidy, proto lint             (<= 75 minutes)
 #
@@ -93,14 +93,15 @@ build_with() {
 }
 
 step "build (gcc)" build_with build || finish
-suite build unit sim integration
+step "npm packages" tests/interop/install.sh
+suite build unit sim integration interop
 if [ "$all" = no ]; then
     finish
 fi
 
 CC=clang step "build (clang)" build_with build-clang
 step "build (ASan, UBSan)" build_with build-asan -Db_sanitize=address,undefined -Db_lundef=false &&
-    suite build-asan unit integration
+    suite build-asan unit integration interop
 step "build (TSan)" build_with build-tsan -Db_sanitize=thread -Db_lundef=false &&
     suite build-tsan threads
 step "simulator, fresh seeds" tests/sim/run.sh --seeds "${SIM_SEEDS:-20000}" \

@@ -91,12 +91,20 @@ class Session:
 
     def run(self, timeout_ms=10000, **statement):
         """The result of one statement; raises StatementFailed."""
+        return self.finish(self.begin(timeout_ms, **statement))
+
+    def begin(self, timeout_ms=10000, **statement):
+        """Sends a statement, for finish()."""
         request_id = self._next_id()
         self.requests.put(pb.ExecuteRequest(
             statement_id=request_id.seq, request_id=request_id, done_below=request_id.seq,
             session_id=self.id, timeout_ms=timeout_ms, **statement))
+        return request_id.seq
+
+    def finish(self, statement_id):
+        """The result of the oldest statement that was sent; raises StatementFailed."""
         answer = next(self.answers)
-        if answer.statement_id != request_id.seq:
+        if answer.statement_id != statement_id:
             raise AssertionError("the answer is to another statement")
         if answer.WhichOneof("outcome") == "error":
             raise StatementFailed(answer.error)

@@ -1,0 +1,178 @@
+"""Debian's Python gRPC as a client: stubs generated from proto/ by grpc_tools when the test starts.
+
+The client is that of the integration tests (api.py, fleet.py), which is made of nothing but the
+public API; the steps are those of scenario.mjs, which the JavaScript clients run.
+"""
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+INTEGRATION = str(pathlib.Path(__file__).resolve().parent.parent / "integration")
+sys.path.insert(0, INTEGRATION)
+GRPC_PROTO = "/usr/share/grpc-proto"
+COORDINATOR_SERVICE = "redistinto.v1.CoordinatorService"
+
+import tap  # noqa: E402
+
+try:
+    import grpc
+
+    import api
+    from fleet import APPLIED_NO, Fleet, common, instance_pb, pb
+    MISSING = None
+except unittest.SkipTest as skip:
+    MISSING = str(skip)
+except ImportError as missing:
+    MISSING = f"python3 module {missing.name} is missing"
+
+
+def health_stubs():
+    """health_pb2 and its stubs, generated like any other client's."""
+    out = tempfile.mkdtemp(prefix="redistinto-stubs-")
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc",
+                    f"-I{GRPC_PROTO}/grpc/health/v1", f"--python_out={out}",
+                    f"--grpc_python_out={out}", "health.proto"], check=True)
+    sys.path.insert(0, out)
+    import health_pb2
+    import health_pb2_grpc
+    return health_pb2, health_pb2_grpc
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Client(unittest.TestCase):
+    """Two sessions, `a` and `b`, of one cluster of two instances."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = Fleet(instances="ab")
+        try:
+            cls.fleet.start()
+        except BaseException:
+            cls.fleet.close()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.fleet.close()
+
+    def setUp(self):
+        self.a, self.b = self.session("a"), self.session("b")
+        self.key = self.id().encode()
+
+    def session(self, name):
+        session = self.fleet.session(name)
+        self.addCleanup(session.close)
+        return session
+
+    def test_session_is_kept_alive(self):
+        stub = self.a.stub
+        requests = [pb.KeepAliveRequest(exchange_id=i, session_id=self.a.id) for i in (1, 2)]
+        answers = list(stub.KeepAlive(iter(requests)))
+        self.assertEqual([answer.exchange_id for answer in answers], [1, 2])
+        self.assertTrue(all(answer.result.lease_ms > 0 for answer in answers))
+
+    def test_script_of_statements(self):
+        held = self.a.get(self.key)
+        self.assertEqual(held.outcome, api.DONE)
+        written = self.a.set(self.key, b"one", held.lock_token)
+        self.assertIn(written.instance, ("a", "b"))
+        stored = self.a.store(self.key, held.lock_token, written.key.version)
+        self.assertTrue(stored.key.stored)
+        read = self.a.read(self.key).key
+        self.assertEqual((read.value, read.version), (b"one", stored.key.version))
+
+    def test_get_that_waits(self):
+        held = self.a.get(self.key)
+        waiting = self.b.get(self.key)
+        self.assertEqual((waiting.outcome, waiting.holder), (api.WAITING, "a"))
+        turn = self.b.begin(await_turn=pb.AwaitStatement(key=self.key))
+        written = self.a.set(self.key, b"from a", held.lock_token)
+        self.a.store(self.key, held.lock_token, written.key.version)
+        self.assertEqual(self.b.finish(turn).outcome, api.READY)
+        got = self.b.get(self.key)
+        self.assertEqual((got.outcome, got.key.value), (api.DONE, b"from a"))
+        self.b.store(self.key, got.lock_token)
+
+    def failure(self, code, reason, call, *arguments, **keywords):
+        """The RoutingError of a unary call that fails."""
+        with self.assertRaises(grpc.RpcError) as caught:
+            call(*arguments, **keywords)
+        routing, status = api.routing_error(caught.exception)
+        info = api.error_details_pb2.ErrorInfo()
+        self.assertTrue(any(detail.Unpack(info) for detail in status.details))
+        self.assertEqual((caught.exception.code(), info.reason, info.domain, routing.reason),
+                         (code, reason, "redistinto", reason))
+        return routing
+
+    def test_details_of_a_failed_call(self):
+        with self.fleet.owner("a") as owner:
+            routing = self.failure(grpc.StatusCode.INVALID_ARGUMENT, "KEY_EMPTY", owner.call,
+                                   "Set", instance_pb.OperationHeader())
+        self.assertEqual(routing.applied, APPLIED_NO)
+
+    def test_details_of_a_failed_statement(self):
+        with self.assertRaises(api.StatementFailed) as caught:
+            self.a.store(self.key)
+        error = caught.exception.error
+        self.assertEqual((error.code, error.routing.reason, error.routing.applied),
+                         (grpc.StatusCode.NOT_FOUND.value[0], "KEY_NOT_IDENTIFIED", APPLIED_NO))
+
+    def test_stale_route_and_its_hint(self):
+        token = self.a.get(self.key).lock_token
+        written = self.a.set(self.key, b"routed", token)
+        with self.fleet.owner(written.instance) as owner:
+            route = {"owner": written.instance, "epoch": written.epoch - 1,
+                     "incarnation": written.key.version.incarnation}
+
+            def put(**route):
+                self.a.seq += 1
+                return owner.call("Put", instance_pb.OperationHeader(
+                    cluster_id=owner.status().cluster_id, key=self.key, lock_token=token,
+                    request_id=common.RequestId(client_id=self.a.client_id, seq=self.a.seq),
+                    **route), value=b"direct")
+
+            routing = self.failure(grpc.StatusCode.FAILED_PRECONDITION, "STALE_EPOCH", put, **route)
+            self.assertEqual(routing.applied, APPLIED_NO)
+            self.assertEqual(routing.hint.address, self.fleet.addresses[written.instance])
+            put(owner=routing.hint.name, epoch=routing.hint.epoch,
+                incarnation=routing.hint.incarnation)
+        self.assertEqual(self.a.read(self.key).key.value, b"direct")
+
+    def test_statement_past_its_deadline(self):
+        self.a.get(self.key)
+        self.assertEqual(self.b.get(self.key).outcome, api.WAITING)
+        with self.assertRaises(api.StatementFailed) as caught:
+            self.b.run(100, await_turn=pb.AwaitStatement(key=self.key))
+        self.assertEqual((caught.exception.error.code, caught.exception.error.routing.applied),
+                         (grpc.StatusCode.DEADLINE_EXCEEDED.value[0], APPLIED_NO))
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Health(unittest.TestCase):
+    """grpc.health.v1 while the servers drain."""
+
+    def watch_through_drain(self, fleet, name, address, service):
+        health_pb2, health_pb2_grpc = health_stubs()
+        with grpc.insecure_channel(address) as channel:
+            watch = health_pb2_grpc.HealthStub(channel).Watch(
+                health_pb2.HealthCheckRequest(service=service))
+            self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.SERVING)
+            running = fleet.services.pop(name)
+            running.signal(signal.SIGTERM)
+            self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.NOT_SERVING)
+            with self.assertRaises(grpc.RpcError) as caught:
+                next(watch)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            self.assertEqual(running.wait_exit(), 0)
+
+    def test_servers_drain(self):
+        with Fleet(instances="a") as fleet:
+            self.watch_through_drain(fleet, "a", fleet.addresses["a"], "")
+            self.watch_through_drain(fleet, "coordinator", fleet.coordinator, COORDINATOR_SERVICE)
+
+
+if __name__ == "__main__":
+    tap.main()
