@@ -52,13 +52,23 @@ static void end_with(struct rpc_call *call, const struct rt_error *err)
     rpc_call_unlock(call);
 }
 
+static enum rt_code decode(const struct rpc_call *call, struct rt_arena *arena,
+                           ProtobufCMessage **ret_message, struct rt_error *err)
+{
+    const struct rpc_server_method *method = call->method;
+    uint32_t limit = method->table.max_message_bytes;
+
+    if (limit != 0 && call->inbox && grpc_byte_buffer_length(call->inbox) > limit)
+        return rt_fail(err, RT_RESOURCE_EXHAUSTED, "message is over %u bytes", limit);
+    return rpc_decode(call->inbox, method->descriptor->input, arena, ret_message, err);
+}
+
 /* NULL: the call was ended for it. */
 static ProtobufCMessage *decode_inbox(struct rpc_call *call, struct rt_arena *arena)
 {
     struct rt_error err = RT_ERROR_INIT;
     ProtobufCMessage *message = NULL;
-    enum rt_code code =
-        rpc_decode(call->inbox, call->method->descriptor->input, arena, &message, &err);
+    enum rt_code code = decode(call, arena, &message, &err);
 
     if (call->inbox)
         grpc_byte_buffer_destroy(RT_TAKE(call->inbox));

@@ -161,9 +161,9 @@ static const struct rpc_stream_handlers watch_handlers = {
 };
 
 static const struct rpc_method health_methods[] = {
-    {"Check", RPC_UNARY, .on_call = on_check},
+    {"Check", RPC_UNARY, .on_call = on_check, .max_message_bytes = RPC_SMALL_REQUEST_MAX},
     {"Watch", RPC_SERVER_STREAM, .stream = &watch_handlers,
-     .user_size = sizeof(struct health_watch)},
+     .max_message_bytes = RPC_SMALL_REQUEST_MAX, .user_size = sizeof(struct health_watch)},
 };
 
 /* ---- for the server ---- */

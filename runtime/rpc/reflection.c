@@ -207,11 +207,10 @@ static bool is_printable(const char *text)
     return *text == '\0';
 }
 
-/* What is repeated in the response: no more than this, and valid text for every decoder. */
+/* The response repeats the request, so it has to be valid text for every decoder. */
 static bool may_repeat(const Grpc__Reflection__V1__ServerReflectionRequest *request)
 {
-    return protobuf_c_message_get_packed_size(&request->base) <= RPC_REFLECTION_REQUEST_MAX &&
-           is_printable(request->host) && is_printable(name_in(request));
+    return is_printable(request->host) && is_printable(name_in(request));
 }
 
 static enum rt_code answer(const struct rpc_reflection *reflection, struct rpc_call *call,
@@ -228,7 +227,7 @@ static enum rt_code answer(const struct rpc_reflection *reflection, struct rpc_c
         answer.response.original_request = request;
         answer_request(reflection, request, &answer);
     } else {
-        answer_error(&answer, RT_INVALID_ARGUMENT, "the request is too long or not ASCII");
+        answer_error(&answer, RT_INVALID_ARGUMENT, "the request is not ASCII");
     }
     code = rpc_call_send(call, &answer.response.base);
     (void)rt_free(answer.number_data);
@@ -337,7 +336,7 @@ static const struct rpc_stream_handlers handlers = {
 
 static const struct rpc_method methods[] = {
     {"ServerReflectionInfo", RPC_BIDI, .stream = &handlers, .queue_messages = 1,
-     .user_size = sizeof(struct reflection_stream)},
+     .max_message_bytes = RPC_SMALL_REQUEST_MAX, .user_size = sizeof(struct reflection_stream)},
 };
 
 /* ---- for the server ---- */

@@ -103,6 +103,7 @@ struct rpc_method {
     uint32_t user_size;                       /* bytes of rpc_call_user() */
     uint32_t queue_messages;                  /* output queue of its streams; 0 = the server's */
     const struct rpc_stream_handlers *stream; /* the other kinds; must outlive the server */
+    uint32_t max_message_bytes;               /* else RESOURCE_EXHAUSTED; 0 = the server's */
 };
 
 /* ---- servers ---- */

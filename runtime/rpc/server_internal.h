@@ -30,7 +30,8 @@ enum {
 enum {
     /* Streams of both versions at once; they may be as idle as their clients like. */
     RPC_REFLECTION_STREAMS_MAX = 256,
-    RPC_REFLECTION_REQUEST_MAX = 1024, /* bytes */
+    /* Bytes; of health and reflection, whose streams keep it as long as they are open. */
+    RPC_SMALL_REQUEST_MAX = 1024,
 };
 
 /* One method of one service, or (descriptor NULL) all unknown ones. */

@@ -1,7 +1,10 @@
 /*
  * grpc.health.v1: Check and Watch, changes, drain.
  */
+#include <string.h>
+
 #include "health.pb-c.h"
+#include "runtime/rpc/server_internal.h"
 #include "tests/support/check.h"
 #include "tests/unit/rpc/rig.h"
 
@@ -61,6 +64,21 @@ Test(health, check_tells_what_was_set)
     rpc_server_set_health(rig.server, "", false);
     cr_assert_eq(check(""), NOT_SERVING);
     cr_assert_eq(check("rpctest.v1.EchoService"), SERVING);
+    rig_deinit(&rig);
+}
+
+Test(health, length_of_a_name_has_a_limit)
+{
+    enum {
+        FRAME = 3 /* tag and length */
+    };
+    char name[RPC_SMALL_REQUEST_MAX] = "";
+
+    rig_init(&rig, NULL);
+    memset(name, 'x', RPC_SMALL_REQUEST_MAX - FRAME);
+    cr_assert_eq(check(name), FAILED + RT_NOT_FOUND);
+    name[RPC_SMALL_REQUEST_MAX - FRAME] = 'x';
+    cr_assert_eq(check(name), FAILED + RT_RESOURCE_EXHAUSTED);
     rig_deinit(&rig);
 }
 
@@ -153,6 +171,35 @@ Test(health, drain_says_not_serving_and_ends_the_watch)
     cr_assert_eq(watched.last, NOT_SERVING);
     cr_assert_eq(watched.code, RT_UNAVAILABLE);
     (void)rpc_client_stream_unref(stream);
+    rig_deinit(&rig);
+}
+
+Test(health, each_name_is_watched_by_itself)
+{
+    struct rpc_client_stream *streams[3];
+    struct watched watched[3];
+
+    rig_init(&rig, NULL);
+    rpc_server_set_health(rig.server, "", true);
+    streams[0] = watch("", &watched[0]);
+    streams[1] = watch("rpctest.v1.EchoService", &watched[1]);
+    streams[2] = watch("rpctest.v1.EchoService", &watched[2]);
+    for (int i = 0; i < 3; i++)
+        latch_wait(&watched[i].statuses, 1);
+    cr_assert_eq(watched[0].last, SERVING);
+    cr_assert_eq(watched[1].last, NOT_SERVING);
+    rpc_server_set_health(rig.server, "rpctest.v1.EchoService", true);
+    latch_wait(&watched[1].statuses, 2);
+    latch_wait(&watched[2].statuses, 2);
+    cr_assert_eq(watched[1].last, SERVING);
+    cr_assert_eq(watched[2].last, SERVING);
+    rig_drain(&rig, 60000);
+    for (int i = 0; i < 3; i++) {
+        latch_wait(&watched[i].done, 1);
+        cr_assert_eq(watched[i].last, NOT_SERVING);
+        (void)rpc_client_stream_unref(streams[i]);
+    }
+    cr_assert_eq(latch_count(&watched[0].statuses), 2);
     rig_deinit(&rig);
 }
 
