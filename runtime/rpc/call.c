@@ -44,6 +44,7 @@ static struct rpc_call *new_call(struct rpc_server_method *method)
     struct rpc_call *call = rt_xalloc(sizeof(*call) + method->table.user_size);
 
     rt_list_init(&call->link);
+    rt_list_init(&call->backlog_link);
     call->server = method->server;
     call->method = method;
     (void)pthread_mutex_init(&call->lock, NULL);

@@ -74,19 +74,25 @@ void rpc_call_finish(struct rpc_call *call, const struct rt_error *err)
 }
 
 /* Core writes a cancelling server's status past flow control. */
+void rpc_call_abort_locked(struct rpc_call *call, enum rt_code code, const char *reason,
+                           const char *text)
+{
+    if (!call->core)
+        return;
+    rpc_outbox_clear(&call->outbox);
+    call->phase = RPC_CALL_ENDED;
+    call->code = code;
+    call->reason = reason;
+    call->is_aborted = true;
+    (void)grpc_call_cancel_with_status(call->core, (grpc_status_code)code, text, NULL);
+}
+
 void rpc_call_abort(struct rpc_call *call, const struct rt_error *err)
 {
     rt_assert(rpc_call_sends_many(call) && err->code != RT_OK);
     rpc_call_lock(call);
-    if (take_user_end(call)) {
-        rpc_outbox_clear(&call->outbox);
-        call->phase = RPC_CALL_ENDED;
-        call->code = err->code;
-        call->reason = err->reason;
-        call->is_aborted = true;
-        (void)grpc_call_cancel_with_status(call->core, (grpc_status_code)err->code, err->message,
-                                           NULL);
-    }
+    if (take_user_end(call))
+        rpc_call_abort_locked(call, err->code, err->reason, err->message);
     rpc_call_unlock(call);
 }
 

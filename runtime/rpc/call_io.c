@@ -103,6 +103,7 @@ static void start_batch(struct rpc_call *call, grpc_byte_buffer *message, bool w
 
     call->send_parts = 0;
     call->sending = message;
+    call->sending_bytes = message ? grpc_byte_buffer_length(message) : 0;
     if (!call->has_headers) {
         parts[n_parts++].op = GRPC_OP_SEND_INITIAL_METADATA;
         call->has_headers = true;
@@ -128,13 +129,14 @@ void rpc_call_start_send(struct rpc_call *call)
     grpc_byte_buffer *message;
     bool with_status;
 
-    if ((call->busy & RPC_BUSY_SEND) ||
-        (call->phase != RPC_CALL_OPEN && call->phase != RPC_CALL_ENDING))
-        return;
-    message = rpc_outbox_pop(&call->outbox);
-    with_status = call->phase == RPC_CALL_ENDING && call->outbox.count == 0;
-    if (message || with_status)
-        start_batch(call, message, with_status);
+    if (!(call->busy & RPC_BUSY_SEND) &&
+        (call->phase == RPC_CALL_OPEN || call->phase == RPC_CALL_ENDING)) {
+        message = rpc_outbox_pop(&call->outbox);
+        with_status = call->phase == RPC_CALL_ENDING && call->outbox.count == 0;
+        if (message || with_status)
+            start_batch(call, message, with_status);
+    }
+    rpc_backlog_update(call);
 }
 
 void rpc_call_start_headers(struct rpc_call *call)
@@ -151,6 +153,7 @@ static void on_sent(struct rpc_op *op, bool ok)
     rpc_call_lock(call);
     call->busy &= ~(unsigned)RPC_BUSY_SEND;
     grpc_byte_buffer_destroy(RT_TAKE(call->sending));
+    call->sending_bytes = 0;
     if (call->send_parts & RPC_SEND_STATUS)
         call->is_sent_ok = ok;
     if (call->send_parts & RPC_SEND_CLOSE)

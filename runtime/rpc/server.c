@@ -44,6 +44,7 @@ static struct rpc_server_options fill_options(const struct rpc_server_options *g
     o.max_streams = or_default(o.max_streams, RPC_DEFAULT_MAX_STREAMS);
     o.queue_messages = or_default(o.queue_messages, RPC_DEFAULT_QUEUE_MESSAGES);
     o.queue_bytes = or_default(o.queue_bytes, RPC_DEFAULT_QUEUE_BYTES);
+    o.backlog_bytes = or_default(o.backlog_bytes, RPC_DEFAULT_BACKLOG_BYTES);
     o.keepalive_permit_ms = or_default(o.keepalive_permit_ms, RPC_DEFAULT_KEEPALIVE_PERMIT_MS);
     return o;
 }
@@ -58,6 +59,7 @@ struct rpc_server *rpc_server_new(struct rpc_runtime *runtime,
     (void)pthread_mutex_init(&server->lock, NULL);
     rt_list_init(&server->services);
     rt_list_init(&server->expiring);
+    rt_list_init(&server->backlog);
     rt_list_init(&server->addresses);
     server->unknown.server = server;
     rt_list_init(&server->unknown.pool);

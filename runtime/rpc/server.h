@@ -31,8 +31,10 @@ enum {
     RPC_DEFAULT_MAX_STREAMS = 10 * 1000,
     RPC_DEFAULT_QUEUE_MESSAGES = 256,
     RPC_DEFAULT_QUEUE_BYTES = 4 * 1024 * 1024,
+    RPC_DEFAULT_BACKLOG_BYTES = 256 * 1024 * 1024,
     RPC_DEFAULT_KEEPALIVE_PERMIT_MS = 1000,
-    RPC_ERROR_DETAIL_MAX = 4 * 1024, /* a larger err->detail is left out of the answer */
+    RPC_BACKLOG_FREE_BYTES = 4 * 1024, /* of one call that the backlog does not count */
+    RPC_ERROR_DETAIL_MAX = 4 * 1024,   /* a larger err->detail is left out of the answer */
     RPC_TRAILERS_MAX = 8,
 };
 
@@ -56,6 +58,10 @@ struct rpc_server_options {
     uint32_t max_streams;        /* streams at once, else RESOURCE_EXHAUSTED */
     uint32_t queue_messages;     /* output queue of a stream */
     uint32_t queue_bytes;
+    /* Answers of all calls that clients have not taken, those of up to RPC_BACKLOG_FREE_BYTES
+     * aside. Past it the calls whose clients have read nothing for the longest time end with
+     * RESOURCE_EXHAUSTED. */
+    uint32_t backlog_bytes;
     uint32_t keepalive_permit_ms; /* clients may ping this often */
     void (*on_failed)(const struct rpc_failure *failure, void *ctx); /* queue or loop thread */
     void *on_failed_ctx;

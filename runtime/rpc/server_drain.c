@@ -144,6 +144,7 @@ void rpc_server_forget(struct rpc_server *server, struct rpc_call *call)
 {
     rpc_server_lock(server);
     rt_list_remove(&call->link);
+    rpc_backlog_forget(call);
     (void)atomic_fetch_sub(rpc_call_is_stream(call) ? &server->n_streams : &server->n_calls, 1);
     if (server->state == RPC_SERVER_DRAINING)
         rpc_runtime_post(server->runtime, &server->drained_job, on_maybe_drained);

@@ -85,6 +85,7 @@ struct rpc_server {
     struct rpc_server_method unknown;
     struct rpc_op drained_op;
     struct rpc_job drained_job;
+    struct rpc_job backlog_job;
     struct rpc_wakeup wakeup; /* default deadlines and the drain's grace */
     struct rt_list waiters;   /* loop thread; owned */
     struct rt_list addresses; /* owned; const after start */
@@ -101,6 +102,8 @@ struct rpc_server {
     enum rpc_server_state state;
     bool is_core_drained;
     struct rt_list expiring; /* unary calls with the default deadline, oldest first */
+    struct rt_list backlog;  /* rpc_call.backlog_link, those without progress first */
+    size_t backlog_bytes;
 };
 
 /* A call object serves one RPC at a time and goes back to its method's pool. */
@@ -135,7 +138,9 @@ enum rpc_call_event {
 };
 
 struct rpc_call {
-    struct rt_list link; /* pool or expiring, under the server's lock */
+    struct rt_list link;          /* pool or expiring, under the server's lock */
+    struct rt_list backlog_link;  /* under the server's lock */
+    _Atomic size_t backlog_bytes; /* charged; raised under both locks */
     struct rpc_server *server;
     struct rpc_server_method *method;
     _Atomic uint32_t refs;      /* the runtime's and one for all users together */
@@ -175,6 +180,7 @@ struct rpc_call {
     grpc_call *core;           /* owned until over */
     grpc_byte_buffer *inbox;   /* owned: request or message not yet decoded */
     grpc_byte_buffer *sending; /* owned: in core */
+    size_t sending_bytes;      /* of it, as core empties the buffer */
     struct rpc_outbox outbox;
     enum rt_code code;
     const char *reason;
@@ -222,6 +228,9 @@ bool rpc_call_is_stream(const struct rpc_call *call);
 bool rpc_call_sends_many(const struct rpc_call *call);
 
 /* ---- call_api.c ---- */
+/* The end without waiting for the client to read what is queued; call lock held. */
+void rpc_call_abort_locked(struct rpc_call *call, enum rt_code code, const char *reason,
+                           const char *text);
 void rpc_call_deliver_cancel(struct rpc_call *call);
 
 /* ---- call_event.c: what runs the user's code ---- */
@@ -233,6 +242,12 @@ void rpc_call_init_io(struct rpc_call *call);
 void rpc_call_start_close(struct rpc_call *call);
 void rpc_call_start_send(struct rpc_call *call);
 void rpc_call_start_headers(struct rpc_call *call);
+
+/* ---- backlog.c: what clients do not read ---- */
+/* After the call's unsent bytes have changed; call lock held. */
+void rpc_backlog_update(struct rpc_call *call);
+/* The call is over; server lock held. */
+void rpc_backlog_forget(struct rpc_call *call);
 
 /* ---- server_listen.c ---- */
 /* Core's arguments for these options. */

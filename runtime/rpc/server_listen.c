@@ -39,6 +39,8 @@ grpc_server *rpc_server_core_new(const struct rpc_server_options *options)
         integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->max_message_bytes),
         integer_arg(GRPC_ARG_MAX_METADATA_SIZE,
                     options->max_metadata_bytes + RPC_CORE_METADATA_BYTES),
+        /* Calls that wait in core for their request are not counted by us. */
+        integer_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->max_calls + options->max_streams),
         integer_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
         integer_arg(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
         integer_arg(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),

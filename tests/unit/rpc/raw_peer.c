@@ -110,15 +110,27 @@ int raw_peer_connect(const char *address)
     return connect_tcp(strrchr(address, ':') + 1);
 }
 
-void raw_peer_greet(int fd)
+static void greet(int fd, uint32_t window)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     struct frame frame = {0};
 
     send_all(fd, preface, strlen(preface));
     put_number(&frame, SETTING_INITIAL_WINDOW, 2);
-    put_number(&frame, WINDOW_MAX, 4);
+    put_number(&frame, window, 4);
     send_frame(fd, &frame, FRAME_SETTINGS, 0, 0);
+}
+
+void raw_peer_greet_shut(int fd)
+{
+    greet(fd, 0);
+}
+
+void raw_peer_greet(int fd)
+{
+    struct frame frame = {0};
+
+    greet(fd, WINDOW_MAX);
     put_number(&frame, WINDOW_MAX - WINDOW_DEFAULT, 4);
     send_frame(fd, &frame, FRAME_WINDOW_UPDATE, 0, 0);
 }

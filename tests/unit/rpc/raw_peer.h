@@ -14,7 +14,10 @@ int raw_peer_connect(const char *address);
 /* The client preface; it allows the server to send without bound. */
 void raw_peer_greet(int fd);
 
-/* EchoService.Expand: `number` answers of `size` bytes, `size` <= 16000. After raw_peer_greet(). */
+/* The same, but it does not allow a single byte of an answer. */
+void raw_peer_greet_shut(int fd);
+
+/* EchoService.Expand: `number` answers of `size` bytes, `size` <= 16000. After a greeting. */
 void raw_peer_expand(int fd, uint32_t number, uint32_t size);
 
 #endif
