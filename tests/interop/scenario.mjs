@@ -216,6 +216,31 @@ const steps = {
     await a.store('late', held.lockToken, written.key.version);
   },
 
+  'batches of operations': async ({ client, cluster, a }) => {
+    const held = await a.get('batch');
+    const route = routeOf(a, 'batch', await a.set('batch', '0', held.lockToken));
+    await a.store('batch', held.lockToken);
+    const batches = client.stream(cluster.instances[route.owner], `${INSTANCE_SERVICE}/Pipeline`);
+    const operation = (kind, more) => ({ kind: `PIPELINE_OPERATION_KIND_${kind}`,
+      key: bytes('batch'), epoch: route.epoch, ...more });
+    const send = (batchId, operations) => batches.send({ batchId, clusterId: route.clusterId,
+      owner: route.owner, incarnation: route.incarnation, operations });
+    send('1', [operation('SET', { value: bytes('1') }), operation('SET', { key: '' }),
+      operation('READ')]);
+    send('2', [operation('STORE'), operation('READ')]);
+    const first = await batches.next();
+    const [set, refused, read] = first.result.results;
+    assert.equal(first.batchId, '1');
+    assert.deepEqual([refused.error.code, refused.error.routing.reason],
+      [INVALID_ARGUMENT, 'KEY_EMPTY']);
+    assert.deepEqual([read.value, read.seq], [bytes('1'), set.seq]);
+    const second = await batches.next();
+    assert.deepEqual([second.batchId, second.result.results.map(({ stored }) => stored)],
+      ['2', [true, true]]);
+    batches.end();
+    assert.equal(await batches.next(), null);
+  },
+
   'an instance drains': ({ client, cluster }) =>
     watchThroughDrain(client, cluster.instances.b, '', cluster.pids.b),
 

@@ -149,6 +149,31 @@ class Client(unittest.TestCase):
         self.assertEqual((caught.exception.error.code, caught.exception.error.routing.applied),
                          (grpc.StatusCode.DEADLINE_EXCEEDED.value[0], APPLIED_NO))
 
+    def test_batches_of_operations(self):
+        token = self.a.get(self.key).lock_token
+        written = self.a.set(self.key, b"0", token)
+        self.a.store(self.key, token)
+
+        def operation(kind, **fields):
+            return instance_pb.PipelineOperation(**{
+                "kind": instance_pb.PipelineOperationKind.Value(f"PIPELINE_OPERATION_KIND_{kind}"),
+                "key": self.key, "epoch": written.epoch, **fields})
+
+        with self.fleet.owner(written.instance) as owner:
+            shared = {"cluster_id": owner.status().cluster_id, "owner": written.instance,
+                      "incarnation": written.key.version.incarnation}
+            first, second = owner.stub.Pipeline(iter([
+                instance_pb.InstanceServicePipelineRequest(batch_id=1, **shared, operations=[
+                    operation("SET", value=b"1"), operation("SET", key=b""), operation("READ")]),
+                instance_pb.InstanceServicePipelineRequest(batch_id=2, **shared, operations=[
+                    operation("STORE"), operation("READ")])]), timeout=10)
+        written, refused, read = first.result.results
+        self.assertEqual((refused.error.code, refused.error.routing.reason),
+                         (grpc.StatusCode.INVALID_ARGUMENT.value[0], "KEY_EMPTY"))
+        self.assertEqual((first.batch_id, read.value, read.seq), (1, b"1", written.seq))
+        self.assertEqual((second.batch_id, [result.stored for result in second.result.results]),
+                         (2, [True, True]))
+
 
 @unittest.skipIf(MISSING, MISSING)
 class Health(unittest.TestCase):
