@@ -10,6 +10,7 @@
 #include "coordinator/locks.h"
 #include "coordinator/registry.h"
 #include "coordinator/session_calls.h"
+#include "coordinator/watch.h"
 #include "runtime/base/alloc.h"
 
 struct coord_core *coord_core_new(const struct coord_config *config, const struct rt_env *env)
@@ -21,6 +22,7 @@ struct coord_core *coord_core_new(const struct coord_config *config, const struc
     core->env = *env;
     rt_rng_seed(&core->rng, rt_env_random(env));
     coord_keys_init(&core->keys, rt_env_random(env));
+    coord_watch_init(&core->watch);
     model_effects_init(&core->effects);
     rt_list_init(&core->tasks);
     rt_list_init(&core->ready);
@@ -41,6 +43,7 @@ struct coord_core *coord_core_free(struct coord_core *core)
     coord_tasks_deinit(core);
     coord_locks_deinit(core);
     coord_keys_deinit(&core->keys);
+    coord_watch_deinit(&core->watch);
     coord_sessions_deinit(&core->sessions);
     coord_members_deinit(&core->members);
     coord_timers_deinit(&core->timers);
@@ -62,17 +65,14 @@ const struct model_id *coord_core_cluster_id(const struct coord_core *core)
     return &core->meta.cluster_id;
 }
 
-uint64_t coord_core_term(const struct coord_core *core)
-{
-    return core->meta.term;
-}
-
 /* Waiting may take as long as a deadline: the client repeats the request at the next process. */
 static bool only_waits(const struct coord_task *task)
 {
-    return task->call && task->call->request.kind == MODEL_CALL_EXECUTE && !task->sent &&
-           !task->granted &&
-           (task->state == COORD_TASK_QUEUED || task->state == COORD_TASK_WAITING);
+    if (!task->call || task->sent || task->granted ||
+        (task->state != COORD_TASK_QUEUED && task->state != COORD_TASK_WAITING))
+        return false;
+    return task->call->request.kind >= MODEL_CALL_EXECUTE &&
+           task->call->request.kind <= MODEL_CALL_WATCH_ROUTES;
 }
 
 void coord_core_drain(struct coord_core *core)
@@ -329,6 +329,10 @@ static coord_step_fn step_of(const struct model_call *call)
         [MODEL_CALL_KEEP_ALIVE] = coord_session_keep_alive,
         [MODEL_CALL_CLOSE_SESSION] = coord_session_close,
         [MODEL_CALL_EXECUTE] = coord_execute_start,
+        [MODEL_CALL_LOCK] = coord_execute_start_lock,
+        [MODEL_CALL_UNLOCK] = coord_release_unlock,
+        [MODEL_CALL_ROUTE] = coord_execute_start_route,
+        [MODEL_CALL_WATCH_ROUTES] = coord_watch_routes,
         [MODEL_CALL_LIST_INSTANCES] = coord_admin_list_instances,
         [MODEL_CALL_KEY_STATUS] = coord_admin_key_status,
         [MODEL_CALL_LIST_KEYS] = coord_admin_list_keys,
@@ -340,12 +344,8 @@ static coord_step_fn step_of(const struct model_call *call)
 
 static struct rt_bytes key_of(const struct model_call *call)
 {
-    struct rt_bytes key = {0};
+    struct rt_bytes key = coord_call_key(call);
 
-    if (call->request.kind == MODEL_CALL_EXECUTE)
-        key = call->request.execute.key;
-    else if (call->request.kind == MODEL_CALL_KEY_STATUS)
-        key = call->request.key_status.key;
     return key.size <= MODEL_KEY_MAX ? key : (struct rt_bytes){0};
 }
 

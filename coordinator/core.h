@@ -74,6 +74,5 @@ void coord_core_drain(struct coord_core *core);
 
 bool coord_core_is_serving(const struct coord_core *core);
 const struct model_id *coord_core_cluster_id(const struct coord_core *core);
-uint64_t coord_core_term(const struct coord_core *core);
 
 #endif

@@ -33,11 +33,18 @@ void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
     coord_task_finish(core, task);
 }
 
+/* Nobody sends GET and AWAIT to an owner. */
+static bool has_statement(const struct coord_task *task, enum model_statement_kind kind)
+{
+    return task->call->request.kind != MODEL_CALL_ROUTE ||
+           (kind != MODEL_STATEMENT_GET && kind != MODEL_STATEMENT_AWAIT);
+}
+
 /* false: the call was answered, and the task is gone. */
 static bool check_statement(struct coord_core *core, struct coord_task *task,
                             const struct model_execute_request *request)
 {
-    if ((size_t)request->kind >= RT_ARRAY_SIZE(statements))
+    if ((size_t)request->kind >= RT_ARRAY_SIZE(statements) || !has_statement(task, request->kind))
         coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "there is no statement %d",
                         (int)request->kind);
     else if (request->key.size == 0)
@@ -47,10 +54,10 @@ static bool check_statement(struct coord_core *core, struct coord_task *task,
         coord_task_fail(core, task, MODEL_REASON_KEY_TOO_LONG,
                         "key has %zu bytes, valid are 1 to %u", request->key.size,
                         core->config.key_max);
-    else if (request->value.size > MODEL_VALUE_MAX)
+    else if (task->value_size > MODEL_VALUE_MAX)
         coord_task_fail(core, task, MODEL_REASON_VALUE_TOO_LARGE,
-                        "value has %zu bytes, valid are 0 to %d", request->value.size,
-                        MODEL_VALUE_MAX);
+                        "value has %llu bytes, valid are 0 to %d",
+                        (unsigned long long)task->value_size, MODEL_VALUE_MAX);
     else
         return true;
     coord_task_finish(core, task);
@@ -67,25 +74,49 @@ static bool is_past(struct coord_session *session, const struct model_execute_re
     return request->request_id.seq != 0 && request->request_id.seq < session->done_below;
 }
 
+/* The call as a statement: what decides about statements decides about it. In the call's arena;
+ * false: the call was answered, and the task is gone. */
+static bool make_statement(struct coord_core *core, struct coord_task *task,
+                           const struct model_execute_request *statement)
+{
+    struct model_execute_request *copy = rt_arena_alloc(&task->call->arena, sizeof(*copy));
+
+    task->statement = copy;
+    if (!copy) {
+        coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
+        return false;
+    }
+    *copy = *statement;
+    return check_statement(core, task, copy);
+}
+
 static enum model_reason session_over(const struct model_execute_request *request)
 {
     return request->lock_token != 0 ? MODEL_REASON_LOCK_FENCED : MODEL_REASON_SESSION_UNKNOWN;
 }
 
-void coord_execute_start(struct coord_core *core, struct coord_task *task)
+/* false: the call was answered, and the task is gone. */
+static bool begin_session(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_execute_request *request = coord_execute_request(task);
+    struct coord_session *session = coord_session_touch(core, &request->session_id);
+
+    if (session)
+        coord_task_set_session(task, session);
+    else
+        coord_execute_refuse(core, task, session_over(request));
+    return session != NULL;
+}
+
+static void begin(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
     struct coord_session *session;
     const struct coord_done *done;
 
-    if (!check_statement(core, task, request))
+    if (!begin_session(core, task))
         return;
-    session = coord_session_touch(core, &request->session_id);
-    if (!session) {
-        coord_execute_refuse(core, task, session_over(request));
-        return;
-    }
-    coord_task_set_session(task, session);
+    session = task->session;
     done = coord_session_done(session, &request->request_id);
     if (done && statements[request->kind].writes && request->kind != MODEL_STATEMENT_GET) {
         coord_execute_reply_done(core, task, done);
@@ -101,6 +132,57 @@ void coord_execute_start(struct coord_core *core, struct coord_task *task)
         return;
     }
     task->done_below = request->done_below;
+    task->run = statements[request->kind].run;
+    if (!statements[request->kind].has_value)
+        task->value_size = 0;
+    coord_execute_run(core, task);
+}
+
+void coord_execute_start(struct coord_core *core, struct coord_task *task)
+{
+    task->statement = &task->call->request.execute;
+    task->value_size = task->statement->value.size;
+    if (check_statement(core, task, task->statement))
+        begin(core, task);
+}
+
+void coord_execute_start_lock(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_lock_request *lock = &task->call->request.lock;
+    struct model_execute_request statement = {
+        .kind = MODEL_STATEMENT_GET,
+        .session_id = lock->session_id,
+        .request_id = lock->request_id,
+        .done_below = lock->done_below,
+        .key = lock->key,
+    };
+
+    if (make_statement(core, task, &statement))
+        begin(core, task);
+}
+
+void coord_execute_start_route(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_route_request *route = &task->call->request.route;
+    struct model_execute_request statement = {
+        .kind = route->operation,
+        .session_id = route->session_id,
+        .key = route->key,
+        .lock_token = route->lock_token,
+    };
+
+    task->value_size = route->value_size;
+    if (!make_statement(core, task, &statement))
+        return;
+    if (route->min_placement_version > core->route) {
+        coord_execute_refuse(core, task, MODEL_REASON_EPOCH_AHEAD);
+        return;
+    }
+    if (!model_id_is_none(&route->session_id) && !begin_session(core, task))
+        return;
+    task->run = coord_execute_route;
+    if (!statements[statement.kind].has_value)
+        task->value_size = 0;
     coord_execute_run(core, task);
 }
 
@@ -108,14 +190,15 @@ void coord_execute_run(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
 
-    if (task->session->state != COORD_SESSION_OPEN && !statements[request->kind].outlives_session)
+    if (task->session && task->session->state != COORD_SESSION_OPEN &&
+        !statements[request->kind].outlives_session)
         coord_execute_refuse(core, task, session_over(request));
     else if (coord_now_us(core) >= task->deadline_us)
         coord_execute_refuse(core, task,
                              task->late != MODEL_REASON_NONE ? task->late
                                                              : MODEL_REASON_DEADLINE_EXCEEDED);
     else
-        statements[request->kind].run(core, task);
+        task->run(core, task);
 }
 
 bool coord_execute_may(struct coord_core *core, struct coord_task *task,
@@ -265,6 +348,56 @@ void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+struct model_execute_response *coord_execute_answer(struct coord_task *task)
+{
+    struct model_response *response = &task->call->response;
+
+    model_response_ok(response, MODEL_CALL_EXECUTE);
+    response->execute.outcome = MODEL_OUTCOME_DONE;
+    return &response->execute;
+}
+
+bool coord_execute_fill_route(const struct coord_core *core, const struct coord_key *key,
+                              struct model_route *ret_route)
+{
+    const struct coord_member *owner = key ? coord_members_at(&core->members, key->owner) : NULL;
+
+    if (!owner || !coord_key_has_route(key))
+        return false;
+    *ret_route = (struct model_route){
+        .cluster_id = core->meta.cluster_id,
+        .incarnation = owner->row.incarnation,
+        .epoch = key->epoch,
+    };
+    memcpy(ret_route->owner, owner->name, sizeof(ret_route->owner));
+    memcpy(ret_route->address, owner->row.address, sizeof(ret_route->address));
+    return true;
+}
+
+/* The same answer in the words of Lock. */
+static void turn_into_lock(const struct coord_core *core, struct coord_task *task)
+{
+    struct model_response *response = &task->call->response;
+    struct model_execute_response execute = response->execute;
+    const struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+    struct model_lock_response *lock = &response->lock;
+
+    model_response_ok(response, MODEL_CALL_LOCK);
+    lock->outcome = execute.outcome;
+    lock->data = execute.data;
+    lock->lock_token = execute.lock_token;
+    memcpy(lock->holder, execute.holder, sizeof(lock->holder));
+    if (execute.outcome == MODEL_OUTCOME_DONE)
+        lock->has_route = coord_execute_fill_route(core, key, &lock->route);
+}
+
+void coord_execute_reply(struct coord_core *core, struct coord_task *task)
+{
+    if (task->call && task->call->request.kind == MODEL_CALL_LOCK)
+        turn_into_lock(core, task);
+    coord_task_reply(core, task);
+}
+
 void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
 {
     struct model_call *call = task->call;
@@ -273,9 +406,7 @@ void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
 
     if (!call)
         return;
-    model_response_ok(&call->response, MODEL_CALL_EXECUTE);
-    execute = &call->response.execute;
-    execute->outcome = MODEL_OUTCOME_DONE;
+    execute = coord_execute_answer(task);
     execute->data = *data;
     if (!rt_arena_copy(&call->arena, data->value, &execute->data.value)) {
         coord_task_fail(core, task, MODEL_REASON_LIMIT_REACHED, "no memory for the value");
@@ -284,25 +415,22 @@ void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
     memcpy(execute->instance, task->member->name, sizeof(execute->instance));
     execute->epoch = task->epoch;
     execute->lock_lost = task->done.lock_lost;
-    if (call->request.execute.kind == MODEL_STATEMENT_GET)
+    if (coord_execute_request(task)->kind == MODEL_STATEMENT_GET)
         execute->lock_token = task->token;
-    coord_task_reply(core, task);
+    coord_execute_reply(core, task);
 }
 
 void coord_execute_reply_done(struct coord_core *core, struct coord_task *task,
                               const struct coord_done *done)
 {
-    struct model_execute_response *execute;
+    struct model_execute_response *execute = coord_execute_answer(task);
 
-    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-    execute = &task->call->response.execute;
-    execute->outcome = MODEL_OUTCOME_DONE;
     execute->data.version = done->version;
     execute->data.stored = done->stored;
     execute->data.replayed = done != &task->done;
     execute->epoch = done->epoch;
     execute->lock_lost = done->lock_lost;
-    coord_task_reply(core, task);
+    coord_execute_reply(core, task);
 }
 
 static void on_lock_released(struct coord_core *core, struct coord_task *task)

@@ -10,6 +10,12 @@
 #include "coordinator/tasks.h"
 
 void coord_execute_start(struct coord_core *core, struct coord_task *task);
+
+/* A Lock is a GET whose answer says more, and which waits for its turn; a Route is what a statement
+ * does before it is sent to the owner. */
+void coord_execute_start_lock(struct coord_core *core, struct coord_task *task);
+void coord_execute_start_route(struct coord_core *core, struct coord_task *task);
+
 void coord_execute_run(struct coord_core *core, struct coord_task *task);
 
 /* ---- one function a statement -----------------------------------------------------------------*/
@@ -21,6 +27,7 @@ void coord_execute_store(struct coord_core *core, struct coord_task *task);
 void coord_execute_put(struct coord_core *core, struct coord_task *task);
 void coord_execute_read(struct coord_core *core, struct coord_task *task);
 void coord_execute_delete(struct coord_core *core, struct coord_task *task);
+void coord_execute_route(struct coord_core *core, struct coord_task *task);
 
 /* ---- execute_owner.c: steps towards a key whose owner serves it -------------------------------*/
 
@@ -52,6 +59,28 @@ void coord_execute_activate(struct coord_core *core, struct coord_task *task);
 struct model_call *coord_execute_fence(const struct coord_core *core, const struct coord_key *key,
                                        uint64_t token, bool locked);
 
+/* The task has the latch of a key that lives at task->member. true: the key is ACTIVE, and marked
+ * as maybe stored when the statement `stores` or its answer gives out the route. false: the step
+ * towards that is under way. */
+bool coord_execute_prepare(struct coord_core *core, struct coord_task *task, bool stores);
+
+/* The task has the latch, shared where the key's row will stay as it is. false: it waits, or was
+ * refused. */
+bool coord_execute_latch(struct coord_core *core, struct coord_task *task, bool stays);
+
+/* Only the owner has to do something: the key's row stays as it is. */
+bool coord_execute_row_stays(const struct coord_key *key, bool stores);
+
+/* Whoever gets the answer may send any operation to the owner. */
+static inline bool coord_execute_gives_route(const struct coord_task *task)
+{
+    return task->call && task->call->request.kind != MODEL_CALL_EXECUTE;
+}
+
+/* false: the key has no route that may be given out. */
+bool coord_execute_fill_route(const struct coord_core *core, const struct coord_key *key,
+                              struct model_route *ret_route);
+
 /* Sends the statement to task->member, under `token`. */
 void coord_execute_forward(struct coord_core *core, struct coord_task *task, struct coord_key *key,
                            enum model_call_kind kind, uint64_t token, coord_step_fn step);
@@ -62,6 +91,10 @@ void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool
 
 /* Another attempt after a while, or the error of the last one. */
 void coord_execute_retry(struct coord_core *core, struct coord_task *task);
+
+/* The answer DONE, to be filled; coord_execute_reply() sends it. The task's call is unanswered. */
+struct model_execute_response *coord_execute_answer(struct coord_task *task);
+void coord_execute_reply(struct coord_core *core, struct coord_task *task);
 
 /* Answers with what the owner said; the task goes on. */
 void coord_execute_reply_data(struct coord_core *core, struct coord_task *task);
@@ -85,7 +118,7 @@ void coord_execute_release(struct coord_core *core, struct coord_task *task);
 static inline const struct model_execute_request *coord_execute_request(
     const struct coord_task *task)
 {
-    return &task->call->request.execute;
+    return task->statement;
 }
 
 #endif

@@ -57,8 +57,15 @@ static void lock(struct coord_core *core, struct coord_task *task)
     task->row.token = coord_task_number(core, task);
     task->row.newest_token = task->row.token;
     task->row.release_pending = false;
+    if (coord_execute_gives_route(task) && task->row.phase == COORD_PHASE_ACTIVE)
+        task->row.maybe_stored = true;
     coord_task_put_row(task);
     coord_task_commit(core, task, on_locked);
+}
+
+static bool waits_for_turn(const struct coord_task *task)
+{
+    return task->call->request.kind == MODEL_CALL_LOCK && !task->call->request.lock.no_wait;
 }
 
 /* Another session holds the key, or it is another's turn. */
@@ -66,18 +73,24 @@ static void wait_in_line(struct coord_core *core, struct coord_task *task, struc
 {
     const struct coord_session *ahead =
         key->extra->holder ? key->extra->holder : key->extra->turn->session;
+    struct coord_waiter *waiter = coord_locks_find_waiter(key, task->session);
     struct model_execute_response *execute;
 
-    if (!coord_locks_find_waiter(key, task->session) &&
-        !coord_locks_add_waiter(key, task->session)) {
+    if (!waiter)
+        waiter = coord_locks_add_waiter(key, task->session);
+    if (!waiter) {
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
         return;
     }
-    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-    execute = &task->call->response.execute;
+    if (waits_for_turn(task)) {
+        coord_task_wait(core, task, &waiter->awaits, MODEL_REASON_DEADLINE_EXCEEDED,
+                        coord_execute_run);
+        return;
+    }
+    execute = coord_execute_answer(task);
     execute->outcome = MODEL_OUTCOME_WAITING;
     memcpy(execute->holder, ahead->row.name, sizeof(execute->holder));
-    coord_task_reply(core, task);
+    coord_execute_reply(core, task);
     coord_task_finish(core, task);
 }
 
@@ -90,16 +103,13 @@ static void answer_holder(struct coord_core *core, struct coord_task *task, enum
     task->token = key->extra->token;
     task->epoch = key->epoch;
     if (owner == COORD_OWNER_NONE) {
-        model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-        task->call->response.execute.lock_token = task->token;
-        coord_task_reply(core, task);
+        coord_execute_answer(task)->lock_token = task->token;
+        coord_execute_reply(core, task);
         coord_task_finish(core, task);
         return;
     }
-    if (key->phase == COORD_PHASE_PLACING) {
-        coord_execute_activate(core, task);
+    if (!coord_execute_prepare(core, task, false))
         return;
-    }
     call = coord_execute_fence(core, key, task->token, true);
     if (call)
         coord_task_call(core, task, call, task->member, ATTEMPT_US, on_fenced);
@@ -142,9 +152,8 @@ void coord_execute_await(struct coord_core *core, struct coord_task *task)
                         coord_execute_run);
         return;
     }
-    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-    task->call->response.execute.outcome = MODEL_OUTCOME_READY;
-    coord_task_reply(core, task);
+    coord_execute_answer(task)->outcome = MODEL_OUTCOME_READY;
+    coord_execute_reply(core, task);
     coord_task_finish(core, task);
 }
 
@@ -152,8 +161,8 @@ void coord_execute_await(struct coord_core *core, struct coord_task *task)
 
 static void answer_nothing(struct coord_core *core, struct coord_task *task)
 {
-    model_response_ok(&task->call->response, MODEL_CALL_EXECUTE);
-    coord_task_reply(core, task);
+    (void)coord_execute_answer(task);
+    coord_execute_reply(core, task);
     coord_task_finish(core, task);
 }
 

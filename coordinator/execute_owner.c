@@ -156,7 +156,7 @@ static void on_placed(struct coord_core *core, struct coord_task *task)
 void coord_execute_place(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
-    struct coord_request asked = {.key = request->key, .value_size = request->value.size};
+    struct coord_request asked = {.key = request->key, .value_size = task->value_size};
     struct coord_view view = coord_execute_view(core);
     struct coord_choice choice;
 
@@ -236,7 +236,7 @@ static void on_activated(struct coord_core *core, struct coord_task *task)
     task->row = coord_key_row_of(task->latched);
     task->row.phase = COORD_PHASE_ACTIVE;
     task->row.release_pending = false;
-    if (coord_execute_request(task)->kind == MODEL_STATEMENT_PUT)
+    if (coord_execute_request(task)->kind == MODEL_STATEMENT_PUT || coord_execute_gives_route(task))
         task->row.maybe_stored = true;
     coord_task_put_row(task);
     if (task->choice == 0 || task->choice > core->cursor_choice)
@@ -247,7 +247,6 @@ static void on_activated(struct coord_core *core, struct coord_task *task)
 
 void coord_execute_activate(struct coord_core *core, struct coord_task *task)
 {
-    const struct model_execute_request *request = coord_execute_request(task);
     struct model_call *call = model_call_new(MODEL_CALL_ACTIVATE);
     struct model_activate_request *activate = &call->request.activate;
 
@@ -255,13 +254,45 @@ void coord_execute_activate(struct coord_core *core, struct coord_task *task)
         .term = core->meta.term,
         .incarnation = task->member->row.incarnation,
         .row = coord_reconcile_row(core, task->latched),
+        .value_size = task->value_size,
     };
-    if (request->kind == MODEL_STATEMENT_SET || request->kind == MODEL_STATEMENT_PUT)
-        activate->value_size = request->value.size;
     if (!rt_arena_copy(&call->arena, activate->row.key, &activate->row.key)) {
         (void)model_call_free(call);
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
         return;
     }
     coord_task_call(core, task, call, task->member, ATTEMPT_US, on_activated);
+}
+
+/* ---- ready for the statement ----------------------------------------------------------------- */
+
+static void on_marked(struct coord_core *core, struct coord_task *task)
+{
+    if (task->outcome == STORE_COMMITTED) {
+        coord_execute_run(core, task);
+        return;
+    }
+    coord_task_fail_commit(core, task);
+    coord_task_finish(core, task);
+}
+
+static void mark_stored(struct coord_core *core, struct coord_task *task)
+{
+    task->row = coord_key_row_of(task->latched);
+    task->row.maybe_stored = true;
+    coord_task_put_row(task);
+    coord_task_commit(core, task, on_marked);
+}
+
+bool coord_execute_prepare(struct coord_core *core, struct coord_task *task, bool stores)
+{
+    if (task->latched->phase == COORD_PHASE_PLACING) {
+        coord_execute_activate(core, task);
+        return false;
+    }
+    if ((stores || coord_execute_gives_route(task)) && !task->latched->maybe_stored) {
+        mark_stored(core, task);
+        return false;
+    }
+    return true;
 }

@@ -19,12 +19,11 @@ static void on_written(struct coord_core *core, struct coord_task *task)
     coord_task_finish(core, task);
 }
 
-/* Only the owner has to do something: the key's row stays as it is. */
-static bool row_stays(const struct coord_key *key, enum model_statement_kind kind)
+bool coord_execute_row_stays(const struct coord_key *key, bool stores)
 {
     if (!key || !key->exists || key->phase != COORD_PHASE_ACTIVE)
         return false;
-    return kind == MODEL_STATEMENT_SET || key->maybe_stored;
+    return !stores || key->maybe_stored;
 }
 
 /* An expected version can only be that of no value. */
@@ -35,11 +34,9 @@ static bool expects_a_value(const struct model_execute_request *request)
     return request->has_if_version && model_version_compare(&request->if_version, &none) != 0;
 }
 
-static void mark_stored(struct coord_core *core, struct coord_task *task);
-
 /* true: the key is ACTIVE at an owner that serves it. false: the step towards that is under way, or
  * the task was answered. */
-static bool prepare(struct coord_core *core, struct coord_task *task, bool stores)
+static bool reach(struct coord_core *core, struct coord_task *task, bool stores)
 {
     switch (coord_execute_owner(core, task, task->latched)) {
     case COORD_OWNER_HANDLED:
@@ -53,19 +50,10 @@ static bool prepare(struct coord_core *core, struct coord_task *task, bool store
     case COORD_OWNER_READY:
         break;
     }
-    if (task->latched->phase == COORD_PHASE_PLACING) {
-        coord_execute_activate(core, task);
-        return false;
-    }
-    if (stores && !task->latched->maybe_stored) {
-        mark_stored(core, task);
-        return false;
-    }
-    return true;
+    return coord_execute_prepare(core, task, stores);
 }
 
-/* Shared is enough where the row stays. false: the task waits, or was refused. */
-static bool latch_for(struct coord_core *core, struct coord_task *task, bool stays)
+bool coord_execute_latch(struct coord_core *core, struct coord_task *task, bool stays)
 {
     if (task->latched && (!task->shared || stays))
         return true;
@@ -89,11 +77,11 @@ static bool may_be_lost(const struct coord_task *task)
 void coord_execute_set(struct coord_core *core, struct coord_task *task)
 {
     bool stays =
-        row_stays(coord_keys_find(&core->keys, coord_task_name(task)), MODEL_STATEMENT_SET);
+        coord_execute_row_stays(coord_keys_find(&core->keys, coord_task_name(task)), false);
     struct coord_lock_check check;
 
-    if (!latch_for(core, task, stays) || !coord_execute_may(core, task, task->latched, &check) ||
-        !prepare(core, task, false))
+    if (!coord_execute_latch(core, task, stays) ||
+        !coord_execute_may(core, task, task->latched, &check) || !reach(core, task, false))
         return;
     if (may_be_lost(task))
         coord_execute_refuse(core, task, MODEL_REASON_OUTCOME_UNKNOWN);
@@ -102,24 +90,6 @@ void coord_execute_set(struct coord_core *core, struct coord_task *task)
 }
 
 /* ---- STORE, PUT ------------------------------------------------------------------------------ */
-
-static void on_marked(struct coord_core *core, struct coord_task *task)
-{
-    if (task->outcome == STORE_COMMITTED) {
-        coord_execute_run(core, task);
-        return;
-    }
-    coord_task_fail_commit(core, task);
-    coord_task_finish(core, task);
-}
-
-static void mark_stored(struct coord_core *core, struct coord_task *task)
-{
-    task->row = coord_key_row_of(task->latched);
-    task->row.maybe_stored = true;
-    coord_task_put_row(task);
-    coord_task_commit(core, task, on_marked);
-}
 
 /* Durable at the owner: the caller's lock ends with it. */
 static void on_stored(struct coord_core *core, struct coord_task *task)
@@ -166,7 +136,7 @@ void coord_execute_store(struct coord_core *core, struct coord_task *task)
         return;
     if (!task->latched->exists || task->latched->phase == COORD_PHASE_UNPLACED)
         store_nothing(core, task, check.is_holder);
-    else if (prepare(core, task, true))
+    else if (reach(core, task, true))
         coord_execute_forward(core, task, task->latched, MODEL_CALL_STORE, check.token, on_stored);
 }
 
@@ -176,8 +146,8 @@ void coord_execute_put(struct coord_core *core, struct coord_task *task)
     bool holds = key && coord_key_holder(key) == task->session;
     struct coord_lock_check check;
 
-    if (!latch_for(core, task, !holds && row_stays(key, MODEL_STATEMENT_PUT)) ||
-        !coord_execute_may(core, task, task->latched, &check) || !prepare(core, task, true))
+    if (!coord_execute_latch(core, task, !holds && coord_execute_row_stays(key, true)) ||
+        !coord_execute_may(core, task, task->latched, &check) || !reach(core, task, true))
         return;
     coord_execute_forward(core, task, task->latched, MODEL_CALL_PUT, check.token,
                           check.is_holder ? on_stored : on_written);

@@ -95,6 +95,12 @@ static inline struct rt_bytes coord_key_name(const struct coord_key *key)
     return rt_bytes_of(key->bytes, key->size);
 }
 
+/* A client may be told where to write it: what it stores there is not forgotten. */
+static inline bool coord_key_has_route(const struct coord_key *key)
+{
+    return key->exists && key->phase == COORD_PHASE_ACTIVE && key->maybe_stored;
+}
+
 static inline struct coord_session *coord_key_holder(const struct coord_key *key)
 {
     return key->extra ? key->extra->holder : NULL;

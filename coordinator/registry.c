@@ -5,6 +5,8 @@
  */
 #include "coordinator/registry.h"
 
+#include "coordinator/watch.h"
+
 static uint64_t dead_at(const struct coord_core *core, const struct coord_member *member)
 {
     return model_lease_dead_at(&core->config.member_lease, member->last_grant_us);
@@ -55,6 +57,7 @@ void coord_registry_changed(struct coord_core *core, struct coord_member *member
     else
         coord_timers_cancel(&core->timers, &member->timer);
     coord_members_refresh(&core->members);
+    coord_watch_member_changed(core, member);
     coord_tasks_wake(core, &member->parked);
 }
 

@@ -12,6 +12,15 @@ enum {
 
 /* ---- release --------------------------------------------------------------------------------- */
 
+/* The lock is free, whatever its owner knows: the caller need not wait for the rest. */
+static void reply_unlocked(struct coord_core *core, struct coord_task *task)
+{
+    if (task->call)
+        model_response_ok(&task->call->response, MODEL_CALL_UNLOCK);
+    coord_task_reply(core, task);
+    task->deadline_us = RT_NEVER;
+}
+
 static void tell_owner(struct coord_core *core, struct coord_task *task);
 
 static void on_told(struct coord_core *core, struct coord_task *task)
@@ -21,6 +30,7 @@ static void on_told(struct coord_core *core, struct coord_task *task)
 
     if (answer == COORD_ANSWER_OK && key && key->newest_token == task->token)
         key->release_pending = false;
+    reply_unlocked(core, task);
     if (answer == COORD_ANSWER_OK || answer == COORD_ANSWER_FINAL ||
         !coord_task_back_off(core, task, tell_owner))
         coord_task_finish(core, task);
@@ -35,18 +45,22 @@ static void tell_owner(struct coord_core *core, struct coord_task *task)
 
     if (!key || !key->exists || key->epoch != task->epoch || key->newest_token != task->token ||
         coord_key_holder(key) || !member || !coord_member_is_live(member)) {
+        reply_unlocked(core, task);
         coord_task_finish(core, task);
         return;
     }
     if (member->row.state != MODEL_MEMBER_ALIVE || member->ending) {
+        reply_unlocked(core, task);
         coord_task_wait(core, task, &member->parked, MODEL_REASON_NONE, tell_owner);
         return;
     }
     call = coord_execute_fence(core, key, task->token, false);
-    if (call)
+    if (call) {
         coord_task_call(core, task, call, member, ATTEMPT_US, on_told);
-    else
-        coord_task_pause(core, task, tell_owner);
+        return;
+    }
+    reply_unlocked(core, task);
+    coord_task_pause(core, task, tell_owner);
 }
 
 static void release(struct coord_core *core, struct coord_task *task);
@@ -55,12 +69,13 @@ static void on_released(struct coord_core *core, struct coord_task *task)
 {
     struct coord_key *key = task->latched;
 
-    if (task->outcome == STORE_FULL) {
+    if (task->outcome == STORE_FULL && !task->call) {
         coord_task_unlatch(core, task);
         coord_task_pause(core, task, release);
         return;
     }
     if (task->outcome != STORE_COMMITTED) {
+        coord_task_fail_commit(core, task);
         coord_task_finish(core, task);
         return;
     }
@@ -80,6 +95,7 @@ static void release(struct coord_core *core, struct coord_task *task)
         return;
     key = task->latched;
     if (coord_key_holder(key) != task->session || key->extra->token != task->token) {
+        reply_unlocked(core, task);
         coord_task_finish(core, task);
         return;
     }
@@ -98,6 +114,27 @@ void coord_release_begin(struct coord_core *core, struct coord_key *key)
     coord_task_set_session(task, key->extra->holder);
     task->token = key->extra->token;
     coord_task_ready(core, task, NULL);
+}
+
+void coord_release_unlock(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_unlock_request *request = &task->call->request.unlock;
+    struct coord_session *session = coord_session_touch(core, &request->session_id);
+
+    if (request->key.size == 0 || request->key.size > core->config.key_max) {
+        coord_execute_refuse(core, task,
+                             request->key.size == 0 ? MODEL_REASON_KEY_EMPTY
+                                                    : MODEL_REASON_KEY_TOO_LONG);
+        return;
+    }
+    if (!session) {
+        reply_unlocked(core, task);
+        coord_task_finish(core, task);
+        return;
+    }
+    coord_task_set_session(task, session);
+    task->token = request->lock_token;
+    release(core, task);
 }
 
 void coord_release_resume(struct coord_core *core, struct coord_key *key)

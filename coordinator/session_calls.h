@@ -24,6 +24,10 @@ void coord_session_start(struct coord_core *core);
  * told until it knows, another grant comes, or it is dead. */
 void coord_release_begin(struct coord_core *core, struct coord_key *key);
 
+/* The step of Unlock: the same for one grant of a session that lives. Answered when the owner was
+ * told, or could not be. */
+void coord_release_unlock(struct coord_core *core, struct coord_task *task);
+
 /* Only the last part: for a row that says so at the start of a term. */
 void coord_release_resume(struct coord_core *core, struct coord_key *key);
 

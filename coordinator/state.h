@@ -19,6 +19,17 @@ enum coord_mode {
     COORD_MODE_READ_ONLY, /* a transaction's outcome is unknown: nothing is changed any more */
 };
 
+struct coord_change;
+
+/* See watch.h. */
+struct coord_watch {
+    struct coord_change *ring; /* owned; NULL until the first watch */
+    uint64_t first;            /* number of the oldest change in it */
+    uint64_t next;             /* of the next one */
+    uint64_t lost_version;     /* changes of this placement version and below may be missing */
+    struct rt_list waiting;    /* coord_task.wait_link: watches that know everything */
+};
+
 struct coord_core {
     struct coord_config config;
     struct rt_env env;
@@ -29,6 +40,7 @@ struct coord_core {
     struct coord_members members;
     struct coord_sessions sessions;
     struct coord_keys keys;
+    struct coord_watch watch;
     struct coord_meta_row meta; /* once STARTING: of this term */
     enum coord_mode mode;
     bool draining;

@@ -7,6 +7,23 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+struct rt_bytes coord_call_key(const struct model_call *call)
+{
+    const struct model_request *request = &call->request;
+
+    if (request->kind == MODEL_CALL_EXECUTE)
+        return request->execute.key;
+    if (request->kind == MODEL_CALL_LOCK)
+        return request->lock.key;
+    if (request->kind == MODEL_CALL_UNLOCK)
+        return request->unlock.key;
+    if (request->kind == MODEL_CALL_ROUTE)
+        return request->route.key;
+    if (request->kind == MODEL_CALL_KEY_STATUS)
+        return request->key_status.key;
+    return (struct rt_bytes){0};
+}
+
 void coord_task_reply(struct coord_core *core, struct coord_task *task)
 {
     struct model_call *call = task->call;
@@ -28,10 +45,10 @@ static void describe_key(struct coord_core *core, const struct coord_task *task)
     struct model_error *error = &task->call->response.error;
     const struct coord_key *key;
 
-    if (task->call->request.kind != MODEL_CALL_EXECUTE || task->key_size == 0)
+    if (task->key_size == 0)
         return;
     key = coord_keys_find(&core->keys, coord_task_name(task));
-    error->key = task->call->request.execute.key;
+    error->key = coord_call_key(task->call);
     error->current_epoch = key ? key->epoch : 0;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "coordinator/locks.h"
 #include "coordinator/tasks.h"
+#include "coordinator/watch.h"
 
 struct coord_key_row coord_key_row_of(const struct coord_key *key)
 {
@@ -70,9 +71,12 @@ void coord_key_apply(struct coord_core *core, struct coord_key *key,
 {
     static const struct coord_key_row removed;
     bool exists = row != NULL;
+    bool had_route = coord_key_has_route(key);
+    bool is_moved;
 
     if (!row)
         row = &removed;
+    is_moved = key->owner != row->owner || key->epoch != row->epoch;
     if (key->owner != row->owner)
         move_key(core, key, row->owner);
     if (!exists || row->phase == COORD_PHASE_UNPLACED)
@@ -85,6 +89,8 @@ void coord_key_apply(struct coord_core *core, struct coord_key *key,
     key->release_pending = row->release_pending;
     key->dropping = row->dropping;
     coord_keys_set_exists(&core->keys, key, exists);
+    if (had_route != coord_key_has_route(key) || (had_route && is_moved))
+        coord_watch_key_changed(core, key);
     if (row->locked)
         lock_key(core, key, row);
     else

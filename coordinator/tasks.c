@@ -28,6 +28,13 @@ static void on_task_timer(struct coord_core *core, struct coord_timer *timer)
     coord_task_finish(core, task);
 }
 
+static bool waits_for_others(const struct model_request *request)
+{
+    if (request->kind == MODEL_CALL_EXECUTE)
+        return request->execute.kind == MODEL_STATEMENT_AWAIT;
+    return request->kind == MODEL_CALL_WATCH_ROUTES;
+}
+
 static uint64_t deadline_of(const struct coord_core *core, const struct model_call *call)
 {
     uint64_t now_us = coord_now_us(core);
@@ -35,10 +42,7 @@ static uint64_t deadline_of(const struct coord_core *core, const struct model_ca
     uint64_t margin_us = remaining_us / 10;
 
     if (remaining_us == RT_NEVER) {
-        bool awaits = call->request.kind == MODEL_CALL_EXECUTE &&
-                      call->request.execute.kind == MODEL_STATEMENT_AWAIT;
-
-        return awaits ? RT_NEVER : now_us + DEADLINE_DEFAULT_US;
+        return waits_for_others(&call->request) ? RT_NEVER : now_us + DEADLINE_DEFAULT_US;
     }
     return now_us + remaining_us - (margin_us < REPLY_MARGIN_US ? margin_us : REPLY_MARGIN_US);
 }

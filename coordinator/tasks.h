@@ -49,7 +49,10 @@ struct coord_task {
     bool is_first_attempt;     /* it is the first to send this write to an owner */
     bool sent;                 /* a write has taken effect, or may have */
 
-    void *work; /* of the step's own, in the call's arena */
+    void *work;                                    /* of the step's own, in the call's arena */
+    const struct model_execute_request *statement; /* the call as one; as long as the call */
+    coord_step_fn run;                             /* what the statement does */
+    uint64_t value_size;                           /* bytes of the value that it writes */
     struct coord_session *session;
     struct coord_member *member;
     struct coord_key *latched; /* the key whose latch it has */
@@ -165,6 +168,9 @@ enum coord_answer {
 enum coord_answer coord_answer_of(const struct model_response *response);
 
 /* ---- answers ----------------------------------------------------------------------------------*/
+
+/* The key that a call is about; empty when it is about none. */
+struct rt_bytes coord_call_key(const struct model_call *call);
 
 /* Fills the responder and hands the call back; nothing happens when it was answered before. */
 void coord_task_reply(struct coord_core *core, struct coord_task *task);

@@ -408,6 +408,7 @@ struct model_route_response {
 struct model_watch_cursor {
     bool has_begun;
     bool is_snapshot;  /* keys are being gone through */
+    bool is_complete;  /* what it was told is the whole state */
     uint64_t change;   /* number of the first change that it was not told */
     uint64_t position; /* snapshot: in the table of this layout */
     uint64_t layout;
