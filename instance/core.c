@@ -170,6 +170,17 @@ static void reap(struct inst_core *core, struct rt_bytes key)
         inst_rows_reap(&core->rows, row);
 }
 
+void inst_core_expect(const struct inst_core *core, const struct rt_bytes *keys, size_t n_keys)
+{
+    inst_rows_expect(&core->rows, keys, n_keys);
+    for (size_t i = 0; i < n_keys; i++) {
+        const struct inst_row *row = inst_index_guess(&core->rows.index, keys[i]);
+
+        if (row && row->run.n > 0)
+            inst_entries_expect(&core->entries, &row->run, row->size);
+    }
+}
+
 void inst_core_submit(struct inst_core *core, struct model_call *call)
 {
     enum model_call_kind kind = call->request.kind;

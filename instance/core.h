@@ -54,6 +54,10 @@ void inst_core_load_corrupt(struct inst_core *core, struct rt_bytes key);
 
 void inst_core_start(struct inst_core *core);
 
+/* Operations on these keys are about to be submitted: fetches what they will look at. Changes
+ * nothing. */
+void inst_core_expect(const struct inst_core *core, const struct rt_bytes *keys, size_t n_keys);
+
 /* Inbound calls of OwnershipService and InstanceService kinds. */
 void inst_core_submit(struct inst_core *core, struct model_call *call);
 void inst_core_cancel(struct inst_core *core, struct model_call *call);

@@ -7,7 +7,9 @@
 #include "runtime/base/alloc.h"
 
 enum {
-    WORD_BITS = 64
+    WORD_BITS = 64,
+    CACHE_LINE = 64,
+    EXPECTED_MAX = 256, /* bytes that are fetched ahead; the processor goes on by itself */
 };
 
 static const uint64_t ALL_BITS = UINT64_MAX;
@@ -186,6 +188,15 @@ void inst_entries_cancel(struct inst_entries *entries, const struct inst_run *ol
 {
     mark(entries, reserved, false);
     mark(entries, old, true);
+}
+
+void inst_entries_expect(const struct inst_entries *entries, const struct inst_run *run,
+                         size_t size)
+{
+    const uint8_t *value = entries->slab + run->first * entries->entry_size;
+
+    for (size_t at = 0; at < size && at < EXPECTED_MAX; at += CACHE_LINE)
+        __builtin_prefetch(value + at, 1);
 }
 
 void inst_entries_write(struct inst_entries *entries, const struct inst_run *run,

@@ -65,6 +65,10 @@ void inst_entries_commit(struct inst_entries *entries, const struct inst_run *ol
 void inst_entries_cancel(struct inst_entries *entries, const struct inst_run *old,
                          const struct inst_run *reserved);
 
+/* Fetches the beginning of a value that is about to be read or written. */
+void inst_entries_expect(const struct inst_entries *entries, const struct inst_run *run,
+                         size_t size);
+
 /* The value must fit into the run. */
 void inst_entries_write(struct inst_entries *entries, const struct inst_run *run,
                         struct rt_bytes value);

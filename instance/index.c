@@ -31,6 +31,19 @@ static uint64_t hash_of(const struct inst_index *index, struct rt_bytes key)
     return XXH3_64bits_withSeed(key.data, key.size, index->seed);
 }
 
+void inst_index_expect(const struct inst_index *index, struct rt_bytes key)
+{
+    if (index->n_slots > 0)
+        __builtin_prefetch(&index->slots[hash_of(index, key) & (index->n_slots - 1)]);
+}
+
+const struct inst_row *inst_index_guess(const struct inst_index *index, struct rt_bytes key)
+{
+    if (index->n_slots == 0)
+        return NULL;
+    return index->slots[hash_of(index, key) & (index->n_slots - 1)].row;
+}
+
 struct inst_row *inst_index_find(const struct inst_index *index, struct rt_bytes key)
 {
     size_t mask = index->n_slots - 1;

@@ -30,6 +30,13 @@ struct inst_index {
 void inst_index_init(struct inst_index *index, uint64_t seed);
 void inst_index_deinit(struct inst_index *index);
 
+/* Fetches what finding the key will look at first. */
+void inst_index_expect(const struct inst_index *index, struct rt_bytes key);
+
+/* The row that the key has unless it was displaced, or another's; NULL when there is none. For
+ * fetching only. */
+const struct inst_row *inst_index_guess(const struct inst_index *index, struct rt_bytes key);
+
 /* NULL when the key is not there. */
 struct inst_row *inst_index_find(const struct inst_index *index, struct rt_bytes key);
 

@@ -6,6 +6,10 @@
 
 #include "runtime/base/alloc.h"
 
+enum {
+    CACHE_LINE = 64
+};
+
 void inst_rows_init(struct inst_rows *rows, uint64_t seed)
 {
     *rows = (struct inst_rows){0};
@@ -20,6 +24,18 @@ void inst_rows_deinit(struct inst_rows *rows)
     while ((node = rt_list_pop_front(&rows->all)))
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_row, link));
     inst_index_deinit(&rows->index);
+}
+
+void inst_rows_expect(const struct inst_rows *rows, const struct rt_bytes *keys, size_t n_keys)
+{
+    for (size_t i = 0; i < n_keys; i++)
+        inst_index_expect(&rows->index, keys[i]);
+    for (size_t i = 0; i < n_keys; i++) {
+        const struct inst_row *row = inst_index_guess(&rows->index, keys[i]);
+
+        for (size_t at = 0; row && at < sizeof(*row) + keys[i].size; at += CACHE_LINE)
+            __builtin_prefetch((const uint8_t *)row + at);
+    }
 }
 
 struct inst_row *inst_rows_get(struct inst_rows *rows, struct rt_bytes key)

@@ -33,6 +33,11 @@ struct server {
 
 /* ---- the face of the core ---- */
 
+static void core_expect(const void *core, const struct rt_bytes *keys, size_t n_keys)
+{
+    inst_core_expect(core, keys, n_keys);
+}
+
 static void core_submit(void *core, struct model_call *call)
 {
     inst_core_submit(core, call);
@@ -81,6 +86,7 @@ static void core_leave(void *core, void *argument)
 }
 
 static const struct host_core_ops core_ops = {
+    .expect = core_expect,
     .submit = core_submit,
     .cancel = core_cancel,
     .call_done = core_call_done,

@@ -38,12 +38,13 @@ struct batch {
     struct rt_list link;
     struct batch_stream *stream; /* referenced */
     struct wire_exchange exchange;
-    struct rt_arena message;  /* owned: of the request, when operations of it are inside the core */
-    struct rt_arena arena;    /* owned: the rest */
-    struct rt_list open;      /* operation.link */
-    size_t n_open;            /* one more while operations are being submitted */
-    size_t n_bytes;           /* keys, values and values read */
-    size_t n_value_bytes;     /* values read */
+    struct rt_arena message; /* owned: of the request, when operations of it are inside the core */
+    struct rt_arena arena;   /* owned: the rest */
+    struct rt_list open;     /* operation.link */
+    size_t n_open;           /* one more while operations are being submitted */
+    size_t n_bytes;          /* keys, values and values read */
+    size_t n_value_bytes;    /* values read */
+    bool has_responder;
     ProtobufCMessage *answer; /* in the arena; NULL until it is encoded */
     struct model_request request;
     struct model_response response;
@@ -182,7 +183,9 @@ static void set_result(struct batch *batch, struct model_pipeline_result *result
 {
     const struct model_response *response = &call->response;
 
-    batch->response.responder = response->responder;
+    if (!batch->has_responder)
+        batch->response.responder = response->responder;
+    batch->has_responder = true;
     result->code = response->code;
     result->error = NULL;
     if (response->code != RT_OK) {
@@ -263,6 +266,20 @@ static void submit_one(struct batch *batch, struct model_effects *effects,
     rt_list_push_back(&batch->open, &operation->link);
 }
 
+/* Keys are scattered over memory: asked for one by one, each would be waited for. */
+static void expect(const struct host *host, const struct model_pipeline_operation *operations,
+                   size_t n)
+{
+    struct rt_bytes keys[HOST_EXPECT_MAX];
+    size_t n_keys = n < HOST_EXPECT_MAX ? n : HOST_EXPECT_MAX;
+
+    if (!host->options.ops->expect)
+        return;
+    for (size_t i = 0; i < n_keys; i++)
+        keys[i] = operations[i].key;
+    host->options.ops->expect(host->options.core, keys, n_keys);
+}
+
 static void submit_all(struct batch *batch)
 {
     const struct model_pipeline_request *request = &batch->request.pipeline;
@@ -271,9 +288,12 @@ static void submit_all(struct batch *batch)
     uint64_t now_us = rt_env_now_us(rpc_runtime_env(host->options.runtime));
     uint64_t deadline_us = host_exchange_deadline_us(&batch->exchange, now_us);
 
-    for (size_t i = 0; i < request->n_operations; i++)
+    for (size_t i = 0; i < request->n_operations; i++) {
+        if (i % HOST_EXPECT_MAX == 0)
+            expect(host, &request->operations[i], request->n_operations - i);
         submit_one(batch, effects, &request->operations[i], &batch->response.pipeline.results[i],
                    deadline_us);
+    }
 }
 
 /* ---- batches ---- */

@@ -16,9 +16,15 @@
 #include "runtime/rpc/runtime.h"
 #include "runtime/rpc/server.h"
 
+enum {
+    HOST_EXPECT_MAX = 16 /* keys that a core is told of before their operations */
+};
+
 /* The face that every core has; the pointers get the core. `submit` and `cancel` may be NULL for a
- * core that takes no calls, `txn_done` for one that makes no transactions. */
+ * core that takes no calls, `txn_done` for one that makes no transactions. `expect` (may be NULL):
+ * operations on these 1..HOST_EXPECT_MAX keys are about to be submitted; changes nothing. */
 struct host_core_ops {
+    void (*expect)(const void *core, const struct rt_bytes *keys, size_t n_keys);
     void (*submit)(void *core, struct model_call *call);
     void (*cancel)(void *core, struct model_call *call);
     void (*call_done)(void *core, struct model_call *call);

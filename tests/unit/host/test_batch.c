@@ -409,6 +409,7 @@ Test(batch, operations_of_one)
     post(3, 1);
     latch_wait(&client.messages, 3);
     check_answer(0, 1, MODEL_PIPELINE_OPERATIONS_MAX, 1);
+    cr_assert_eq(node->core.n_expected, MODEL_PIPELINE_OPERATIONS_MAX + 1);
     cr_assert_eq(client.answers[1].code, RT_RESOURCE_EXHAUSTED);
     cr_assert_eq(client.answers[1].reason, MODEL_REASON_LIMIT_REACHED);
     cr_assert_eq(client.answers[1].applied, MODEL_APPLIED_NO);
