@@ -412,6 +412,21 @@ static void on_instance_reply(struct sim_checker *checker, struct sim_node *node
 
 /* ---- answers of the coordinator -------------------------------------------------------------- */
 
+/* I1: no other route is given out than that of the ownership which was activated last. */
+static void check_route(struct sim_checker *checker, struct rt_bytes name,
+                        const struct model_route *route)
+{
+    uint8_t key = sim_world_key_index(name);
+    const struct sim_key_state *state = &checker->keys[key];
+
+    checker->world->stats.n_routes++;
+    if (route->epoch != state->activated_epoch ||
+        sim_world_node_at(checker->world, route->address)->index != state->activated_node)
+        sim_world_violation(checker->world, "I1", key,
+                            "a route names epoch %" PRIu64 ", epoch %" PRIu64 " is activated",
+                            route->epoch, state->activated_epoch);
+}
+
 static void on_execute_reply(struct sim_checker *checker, const struct model_call *call)
 {
     const struct model_execute_response *answer = &call->response.execute;
@@ -425,6 +440,17 @@ static void on_execute_reply(struct sim_checker *checker, const struct model_cal
         return;
     if (answer->lock_token > state->granted_token)
         state->granted_token = answer->lock_token;
+}
+
+static void on_lock_reply(struct sim_checker *checker, const struct model_call *call)
+{
+    const struct model_lock_response *answer = &call->response.lock;
+    struct sim_key_state *state = &checker->keys[sim_world_key_index(call->request.lock.key)];
+
+    if (answer->outcome == MODEL_OUTCOME_DONE && answer->lock_token > state->granted_token)
+        state->granted_token = answer->lock_token;
+    if (answer->has_route)
+        check_route(checker, call->request.lock.key, &answer->route);
 }
 
 /* The coordinator tells an owner otherwise than by Fence that a grant is over. */
@@ -448,6 +474,10 @@ static void on_coordinator_reply(struct sim_checker *checker, struct sim_node *c
         on_execute_reply(checker, call);
     if (call->response.code != RT_OK)
         return;
+    if (call->request.kind == MODEL_CALL_LOCK)
+        on_lock_reply(checker, call);
+    if (call->request.kind == MODEL_CALL_ROUTE && call->response.route.has_route)
+        check_route(checker, call->request.route.key, &call->response.route.route);
     if (call->request.kind == MODEL_CALL_RECONCILE)
         on_told_rows(checker, call->response.reconcile.rows, call->response.reconcile.n_rows);
     if (call->request.kind == MODEL_CALL_PULL_ROWS)

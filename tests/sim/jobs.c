@@ -221,7 +221,7 @@ struct figure {
 };
 
 enum {
-    N_FIGURES = 15
+    N_FIGURES = 16
 };
 
 static void collect(const struct sim_stats *stats, struct figure *figures)
@@ -240,6 +240,7 @@ static void collect(const struct sim_stats *stats, struct figure *figures)
         {"post_check_failures", "post-check failures reached", stats->n_post_check_failures},
         {"sets_lost", "answers that say SETs were lost", stats->n_sets_lost},
         {"replayed", "answers replayed", stats->n_replayed},
+        {"routes", "routes given out", stats->n_routes},
         {"histories", "histories checked", stats->n_histories},
         {"undecided", "undecided histories", stats->n_undecided},
     };

@@ -46,6 +46,13 @@ static void describe_request(struct sim_trace_record *record, const struct model
         record->token = request->execute.lock_token;
         record->value = request->execute.value.size ? sim_value_decode(request->execute.value) : 0;
         record->statement = (uint8_t)(1 + request->execute.kind);
+    } else if (request->kind == MODEL_CALL_LOCK) {
+        record->seq = request->lock.request_id.seq;
+    } else if (request->kind == MODEL_CALL_UNLOCK) {
+        record->token = request->unlock.lock_token;
+    } else if (request->kind == MODEL_CALL_ROUTE) {
+        record->token = request->route.lock_token;
+        record->statement = (uint8_t)(1 + request->route.operation);
     } else if (request->kind == MODEL_CALL_FENCE) {
         record->epoch = request->fence.epoch;
         record->incarnation = request->fence.incarnation;
@@ -80,6 +87,13 @@ static void describe_response(struct sim_trace_record *record, enum model_call_k
         describe_data(record, &response->execute.data);
         record->token = response->execute.lock_token;
         record->outcome = (uint8_t)response->execute.outcome;
+    } else if (kind == MODEL_CALL_LOCK) {
+        describe_data(record, &response->lock.data);
+        record->token = response->lock.lock_token;
+        record->outcome = (uint8_t)response->lock.outcome;
+    } else if (kind == MODEL_CALL_ROUTE) {
+        record->epoch = response->route.route.epoch;
+        record->incarnation = response->route.route.incarnation;
     } else if (sim_request_is_data(kind) || kind == MODEL_CALL_FENCE ||
                kind == MODEL_CALL_ACTIVATE) {
         describe_data(record, &response->data);

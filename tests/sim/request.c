@@ -15,6 +15,12 @@ struct rt_bytes sim_request_key(const struct model_request *request)
         return request->data.header.key;
     if (request->kind == MODEL_CALL_EXECUTE)
         return request->execute.key;
+    if (request->kind == MODEL_CALL_LOCK)
+        return request->lock.key;
+    if (request->kind == MODEL_CALL_UNLOCK)
+        return request->unlock.key;
+    if (request->kind == MODEL_CALL_ROUTE)
+        return request->route.key;
     if (request->kind == MODEL_CALL_FENCE)
         return request->fence.key;
     if (request->kind == MODEL_CALL_ACTIVATE)
@@ -32,6 +38,8 @@ const struct model_request_id *sim_request_id_of(const struct model_request *req
         return &request->data.header.request_id;
     if (request->kind == MODEL_CALL_EXECUTE)
         return &request->execute.request_id;
+    if (request->kind == MODEL_CALL_LOCK)
+        return &request->lock.request_id;
     return &none;
 }
 

@@ -48,6 +48,7 @@ struct sim_stats {
     uint64_t n_deaths;              /* incarnations declared dead */
     uint64_t n_sets_lost;           /* answers that said so */
     uint64_t n_replayed;
+    uint64_t n_routes;    /* given out by Route and Lock */
     uint64_t n_histories; /* keys */
     uint64_t n_undecided;
     uint64_t n_violations;
