@@ -172,13 +172,13 @@ static void reap(struct inst_core *core, struct rt_bytes key)
 
 void inst_core_expect(const struct inst_core *core, const struct rt_bytes *keys, size_t n_keys)
 {
-    inst_rows_expect(&core->rows, keys, n_keys);
-    for (size_t i = 0; i < n_keys; i++) {
-        const struct inst_row *row = inst_index_guess(&core->rows.index, keys[i]);
+    const struct inst_row *rows[INST_CORE_EXPECT_MAX];
 
-        if (row && row->run.n > 0)
-            inst_entries_expect(&core->entries, &row->run, row->size);
-    }
+    rt_assert(n_keys <= INST_CORE_EXPECT_MAX);
+    inst_rows_expect(&core->rows, keys, n_keys, rows);
+    for (size_t i = 0; i < n_keys; i++)
+        if (rows[i] && rows[i]->run.n > 0)
+            inst_entries_expect(&core->entries, &rows[i]->run, rows[i]->size);
 }
 
 void inst_core_submit(struct inst_core *core, struct model_call *call)

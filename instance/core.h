@@ -54,8 +54,12 @@ void inst_core_load_corrupt(struct inst_core *core, struct rt_bytes key);
 
 void inst_core_start(struct inst_core *core);
 
-/* Operations on these keys are about to be submitted: fetches what they will look at. Changes
- * nothing. */
+enum {
+    INST_CORE_EXPECT_MAX = 16
+};
+
+/* Operations on these at most INST_CORE_EXPECT_MAX keys are about to be submitted: fetches what
+ * they will look at. Changes nothing. */
 void inst_core_expect(const struct inst_core *core, const struct rt_bytes *keys, size_t n_keys);
 
 /* Inbound calls of OwnershipService and InstanceService kinds. */

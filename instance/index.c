@@ -39,9 +39,16 @@ void inst_index_expect(const struct inst_index *index, struct rt_bytes key)
 
 const struct inst_row *inst_index_guess(const struct inst_index *index, struct rt_bytes key)
 {
+    size_t mask = index->n_slots - 1;
+    uint64_t hash;
+
     if (index->n_slots == 0)
         return NULL;
-    return index->slots[hash_of(index, key) & (index->n_slots - 1)].row;
+    hash = hash_of(index, key);
+    for (size_t i = hash & mask; index->slots[i].row; i = (i + 1) & mask)
+        if (index->slots[i].hash == hash)
+            return index->slots[i].row;
+    return NULL;
 }
 
 struct inst_row *inst_index_find(const struct inst_index *index, struct rt_bytes key)

@@ -33,8 +33,7 @@ void inst_index_deinit(struct inst_index *index);
 /* Fetches what finding the key will look at first. */
 void inst_index_expect(const struct inst_index *index, struct rt_bytes key);
 
-/* The row that the key has unless it was displaced, or another's; NULL when there is none. For
- * fetching only. */
+/* Nearly always what finding the key would give, without a look at the row. For fetching only. */
 const struct inst_row *inst_index_guess(const struct inst_index *index, struct rt_bytes key);
 
 /* NULL when the key is not there. */

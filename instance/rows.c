@@ -26,13 +26,15 @@ void inst_rows_deinit(struct inst_rows *rows)
     inst_index_deinit(&rows->index);
 }
 
-void inst_rows_expect(const struct inst_rows *rows, const struct rt_bytes *keys, size_t n_keys)
+void inst_rows_expect(const struct inst_rows *rows, const struct rt_bytes *keys, size_t n_keys,
+                      const struct inst_row **ret_rows)
 {
     for (size_t i = 0; i < n_keys; i++)
         inst_index_expect(&rows->index, keys[i]);
     for (size_t i = 0; i < n_keys; i++) {
         const struct inst_row *row = inst_index_guess(&rows->index, keys[i]);
 
+        ret_rows[i] = row;
         for (size_t at = 0; row && at < sizeof(*row) + keys[i].size; at += CACHE_LINE)
             __builtin_prefetch((const uint8_t *)row + at);
     }

@@ -91,8 +91,10 @@ static inline struct inst_row *inst_rows_find(const struct inst_rows *rows, stru
     return inst_index_find(&rows->index, key);
 }
 
-/* Fetches the rows of these keys into the processor's cache, all at once; changes nothing. */
-void inst_rows_expect(const struct inst_rows *rows, const struct rt_bytes *keys, size_t n_keys);
+/* Fetches the rows of these keys into the processor's cache, all at once; changes nothing. They are
+ * told as inst_index_guess() does. */
+void inst_rows_expect(const struct inst_rows *rows, const struct rt_bytes *keys, size_t n_keys,
+                      const struct inst_row **ret_rows);
 
 /* Finds or makes an ABSENT one; NULL when memory is out. key.size 1..MODEL_KEY_MAX. */
 RT_MUST_USE struct inst_row *inst_rows_get(struct inst_rows *rows, struct rt_bytes key);

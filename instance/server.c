@@ -15,6 +15,8 @@
 
 #define NAME "redistinto-instance"
 
+_Static_assert((int)HOST_EXPECT_MAX <= (int)INST_CORE_EXPECT_MAX, "as many keys as the host tells");
+
 struct server {
     struct host_service service;
     struct inst_core *core; /* owned */
