@@ -267,6 +267,11 @@ static void check_owner(struct sim_checker *checker, struct sim_node *node, uint
                             epoch, incarnation, state->acked_epoch, state->acked_incarnation);
     if (epoch == state->acked_epoch && node->index != state->acked_node)
         sim_world_violation(world, "I1", key, "two owners answer OK at epoch %" PRIu64, epoch);
+    /* The owner has the row from a Reconcile: no Activate was needed. */
+    if (epoch > state->activated_epoch) {
+        state->activated_epoch = epoch;
+        state->activated_node = node->index;
+    }
     state->acked_epoch = epoch;
     state->acked_incarnation = incarnation;
     state->acked_node = node->index;
