@@ -162,7 +162,7 @@ Test(cluster, tells_how_to_start_a_member_by_hand)
     cli_command_append(&cli_cluster_member(run.cluster, 1)->command, &line);
     expected = rt_xasprintf("%s/redistinto-instance --name instance-1 --listen %s "
                             "--coordinator %s --data-dir %s/instance-1 --entries 1 "
-                            "--entry-size 1 --log-level serve",
+                            "--entry-size 1 --log-level serve --config /dev/null",
                             service_dir, cli_cluster_member(run.cluster, 1)->address,
                             cli_cluster_member(run.cluster, 0)->address, service_dir);
     cr_assert_str_eq(rt_buffer_string(&line), expected);
