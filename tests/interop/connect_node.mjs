@@ -65,15 +65,20 @@ run({
     const { method, invoke } = methodOf(address, path);
     const isBidi = method.methodKind === 'bidi_streaming';
     const requests = new Requests();
-    let responses = isBidi ? invoke(requests)[Symbol.asyncIterator]() : null;
+    const controller = new AbortController();
+    const { signal } = controller;
+    let responses = isBidi ? invoke(requests, { signal })[Symbol.asyncIterator]() : null;
     return {
       send(json) {
         const request = fromJson(method.input, json);
         if (isBidi) requests.push(request);
-        else responses = invoke(request)[Symbol.asyncIterator]();
+        else responses = invoke(request, { signal })[Symbol.asyncIterator]();
       },
       end() {
         if (isBidi) requests.push(null);
+      },
+      cancel() {
+        controller.abort();
       },
       async next() {
         try {

@@ -61,6 +61,9 @@ run({
       end() {
         if (isBidi) call.end();
       },
+      cancel() {
+        call.cancel();
+      },
       async next() {
         try {
           const { done, value } = await responses.next();

@@ -1,20 +1,20 @@
 // What every JavaScript client does here, whatever library carries it. A client has two functions:
 //
 //   call(address, method, request, { timeoutMs })  the response of a unary RPC
-//   stream(address, method)                        { send(request), end(), next() } of any stream;
-//                                                  next() gives null at its end
+//   stream(address, method)                        { send(request), end(), next(), cancel() } of
+//                                                  any stream; next() gives null at its end
 //
 // `method` is "package.Service/Method". Requests and responses are proto3 JSON: lowerCamelCase,
-// bytes as base64, numbers of 64 bits as text, names of enumerators; fields with their default value
-// are absent. Failures are RpcErrors.
+// bytes as base64, numbers of 64 bits as text, names of enumerators; fields with their default
+// value are absent. Failures are RpcErrors.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 
 export const COORDINATOR_SERVICE = 'redistinto.v1.CoordinatorService';
 const INSTANCE_SERVICE = 'redistinto.v1.InstanceService';
 const HEALTH = 'grpc.health.v1.Health';
-const INVALID_ARGUMENT = 3, DEADLINE_EXCEEDED = 4, NOT_FOUND = 5, FAILED_PRECONDITION = 9;
-const UNAVAILABLE = 14;
+const CANCELLED = 1, INVALID_ARGUMENT = 3, DEADLINE_EXCEEDED = 4, NOT_FOUND = 5;
+const FAILED_PRECONDITION = 9, UNAVAILABLE = 14;
 const TIMEOUT_MS = 10000;
 
 // `details` are the unpacked details of google.rpc.Status by type name.
@@ -98,6 +98,22 @@ class Session {
     return this.run({ store: { key: bytes(key), lockToken, ...(lastSet && { lastSet }) } });
   }
 
+  ask(method, request, timeoutMs = TIMEOUT_MS) {
+    return this.client.call(this.address, `${COORDINATOR_SERVICE}/${method}`,
+      { sessionId: this.id, ...request }, { timeoutMs });
+  }
+
+  lock(key, more, timeoutMs) {
+    return this.ask('Lock', { key: bytes(key), requestId: this.nextId(), ...more }, timeoutMs);
+  }
+
+  unlock(key, lockToken) { return this.ask('Unlock', { key: bytes(key), lockToken }); }
+
+  async route(key, operation) {
+    return (await this.ask('Route',
+      { key: bytes(key), operation: `ROUTE_OPERATION_${operation}` })).route;
+  }
+
   async close() {
     this.statements.end();
     this.leases.end();
@@ -131,6 +147,13 @@ async function statementFailure(promise, code, reason) {
 function routeOf(session, key, result) {
   return { clusterId: session.opened.clusterId, key: bytes(key), epoch: result.epoch,
     owner: result.instance, incarnation: result.key.version.incarnation };
+}
+
+function watchRoutes(client, cluster, prefix) {
+  const watch = client.stream(cluster.coordinator, `${COORDINATOR_SERVICE}/WatchRoutes`);
+  watch.send({ prefix: bytes(prefix) });
+  watch.end();
+  return watch;
 }
 
 async function watchThroughDrain(client, address, service, pid) {
@@ -197,7 +220,8 @@ const steps = {
       { timeoutMs: TIMEOUT_MS });
     const route = routeOf(a, 'direct', written);
     const { applied, hint } = await failure(
-      set({ ...route, epoch: String(BigInt(route.epoch) - 1n) }), FAILED_PRECONDITION, 'STALE_EPOCH');
+      set({ ...route, epoch: String(BigInt(route.epoch) - 1n) }),
+      FAILED_PRECONDITION, 'STALE_EPOCH');
     assert.equal(applied, 'APPLIED_NO');
     assert.equal(hint.address, cluster.instances[written.instance]);
     const done = await set({ ...route, owner: hint.name, epoch: hint.epoch,
@@ -214,6 +238,67 @@ const steps = {
     assert.equal(routing.applied, 'APPLIED_NO');
     const written = await a.set('late', 'v', held.lockToken);
     await a.store('late', held.lockToken, written.key.version);
+  },
+
+  'a lock that waits for its deadline': async ({ client, cluster, a, b }) => {
+    const held = await a.lock('lock');
+    assert.deepEqual([held.outcome, held.route], ['STATEMENT_OUTCOME_DONE', undefined]);
+    const told = await b.lock('lock', { noWait: true });
+    assert.deepEqual([told.outcome, told.holder], ['STATEMENT_OUTCOME_WAITING', a.name]);
+    const late = await b.lock('lock', {}, 200).then(() => assert.fail('it is held'), (e) => e);
+    assert.equal(late.code, DEADLINE_EXCEEDED);
+    const written = await a.set('lock', 'v', held.lockToken);
+    const turn = b.lock('lock');
+    await a.unlock('lock', held.lockToken);
+    const got = await turn;
+    assert.deepEqual([got.outcome, got.key.value, got.route.owner],
+      ['STATEMENT_OUTCOME_DONE', bytes('v'), written.instance]);
+    assert.equal(got.route.address, cluster.instances[written.instance]);
+    await a.unlock('lock', held.lockToken);
+    assert.equal((await a.lock('lock', { noWait: true })).holder, b.name);
+    await b.unlock('lock', got.lockToken);
+    await b.unlock('lock', got.lockToken);
+    const again = await a.lock('lock');
+    assert.equal(again.outcome, 'STATEMENT_OUTCOME_DONE');
+    await a.unlock('lock', again.lockToken);
+  },
+
+  'a route, followed and asked for again': async ({ client, a }) => {
+    await failure(a.route('routed', 'READ'), NOT_FOUND, 'KEY_NOT_IDENTIFIED');
+    const route = await a.route('routed', 'PUT');
+    const operate = (method, { address, ...named }, request = {}) =>
+      client.call(address, `${INSTANCE_SERVICE}/${method}`, { ...request,
+        header: { ...named, key: bytes('routed'), requestId: a.nextId() } },
+      { timeoutMs: TIMEOUT_MS });
+    const put = await operate('Put', route, { value: bytes('put') });
+    assert.equal(put.result.stored, true);
+    await operate('Set', route, { value: bytes('set') });
+    const read = await operate('Read', await a.route('routed', 'READ'));
+    assert.equal(read.result.value, bytes('set'));
+    const stale = { ...route, epoch: String(BigInt(route.epoch) - 1n) };
+    const { applied, hint } = await failure(
+      operate('Set', stale, { value: bytes('late') }), FAILED_PRECONDITION, 'STALE_EPOCH');
+    const fresh = await a.route('routed', 'SET');
+    assert.deepEqual([applied, hint.name, hint.address, hint.incarnation, hint.epoch],
+      ['APPLIED_NO', fresh.owner, fresh.address, fresh.incarnation, fresh.epoch]);
+    await operate('Set', fresh, { value: bytes('late') });
+    assert.equal((await a.read('routed')).key.value, bytes('late'));
+  },
+
+  'routes are watched': async ({ client, cluster, a }) => {
+    const watch = watchRoutes(client, cluster, 'watched');
+    const first = await watch.next();
+    assert.equal(first.reset, true);
+    assert.deepEqual(first.instances.map(({ name, address }) => [name, address]).sort(),
+      Object.entries(cluster.instances).sort());
+    const route = await a.route('watched', 'PUT');
+    let change;
+    do change = (await watch.next()).keys?.find(({ key }) => key === bytes('watched'));
+    while (!change?.owner);
+    assert.deepEqual([change.owner, change.epoch], [route.owner, route.epoch]);
+    watch.cancel();
+    await watch.next().then(() => assert.fail('it is cancelled'),
+      ({ code }) => assert.equal(code, CANCELLED));
   },
 
   'batches of operations': async ({ client, cluster, a }) => {
@@ -249,8 +334,14 @@ const steps = {
     await b.close();
   },
 
-  'the coordinator drains': ({ client, cluster }) =>
-    watchThroughDrain(client, cluster.coordinator, COORDINATOR_SERVICE, cluster.pids.coordinator),
+  'the coordinator drains': async ({ client, cluster }) => {
+    const routes = watchRoutes(client, cluster, 'watched');
+    assert.equal((await routes.next()).reset, true);
+    await watchThroughDrain(client, cluster.coordinator, COORDINATOR_SERVICE,
+      cluster.pids.coordinator);
+    const rest = async () => { while (await routes.next()); };
+    await failure(rest(), UNAVAILABLE, 'DRAINING');
+  },
 };
 
 // Runs the steps in order and prints TAP; a step needs what those before it left.

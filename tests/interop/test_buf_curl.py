@@ -12,7 +12,7 @@ import tap  # noqa: E402
 from packages import bin_path, why_missing  # noqa: E402
 
 try:
-    from fleet import Fleet
+    from fleet import APPLIED_NO, Fleet, common
     MISSING = why_missing()
 except unittest.SkipTest as skip:
     MISSING = str(skip)
@@ -97,6 +97,25 @@ class BufCurl(unittest.TestCase):
         self.assertEqual(error["code"], "invalid_argument")
         self.assertEqual([detail["type"] for detail in error["details"]],
                          ["google.rpc.ErrorInfo", "redistinto.v1.RoutingError"])
+
+    def route(self, key, operation):
+        return self.curl(self.fleet.coordinator, "redistinto.v1.CoordinatorService/Route", "-d",
+                         json.dumps({"key": base64.b64encode(key).decode(),
+                                     "operation": f"ROUTE_OPERATION_{operation}"}))
+
+    def test_route(self):
+        done = self.route(b"routed", "PUT")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        route = json.loads(done.stdout)["route"]
+        self.assertEqual((route["owner"], route["address"]), ("a", self.fleet.addresses["a"]))
+        done = self.route(b"unheard of", "READ")
+        self.assertEqual(done.returncode, 5 * CODE_FACTOR, done.stderr)
+        error = json.loads(done.stderr)
+        details = {detail["type"]: base64.b64decode(detail["value"] + "==")
+                   for detail in error["details"]}
+        routing = common.RoutingError.FromString(details["redistinto.v1.RoutingError"])
+        self.assertEqual((error["code"], routing.reason, routing.applied, routing.key),
+                         ("not_found", "KEY_NOT_IDENTIFIED", APPLIED_NO, b"unheard of"))
 
     def test_unknown_method(self):
         done = self.curl(self.fleet.coordinator, "redistinto.v1.CoordinatorService/Shout",

@@ -21,7 +21,7 @@ try:
     import grpc
 
     import api
-    from fleet import APPLIED_NO, Fleet, common, instance_pb, pb
+    from fleet import APPLIED_NO, Fleet, Owner, common, instance_pb, pb
     MISSING = None
 except unittest.SkipTest as skip:
     MISSING = str(skip)
@@ -149,6 +149,82 @@ class Client(unittest.TestCase):
         self.assertEqual((caught.exception.error.code, caught.exception.error.routing.applied),
                          (grpc.StatusCode.DEADLINE_EXCEEDED.value[0], APPLIED_NO))
 
+    def lock(self, session, key, timeout=10, **fields):
+        session.seq += 1
+        return session.stub.Lock(pb.LockRequest(
+            session_id=session.id, key=key, request_id=common.RequestId(
+                client_id=session.client_id, seq=session.seq), **fields), timeout=timeout)
+
+    def unlock(self, session, key, token):
+        session.stub.Unlock(pb.UnlockRequest(session_id=session.id, key=key, lock_token=token),
+                            timeout=10)
+
+    def route(self, operation):
+        """The route for an operation on the test's key, by the name of the operation."""
+        return self.a.stub.Route(pb.RouteRequest(
+            key=self.key, operation=pb.RouteOperation.Value(f"ROUTE_OPERATION_{operation}"),
+            session_id=self.a.id), timeout=10).route
+
+    def operate(self, verb, route, **fields):
+        """Sends an operation on the test's key where a route says."""
+        self.a.seq += 1
+        with Owner(route.address) as owner:
+            return owner.call(verb, instance_pb.OperationHeader(
+                cluster_id=route.cluster_id, key=self.key, epoch=route.epoch, owner=route.owner,
+                incarnation=route.incarnation, request_id=common.RequestId(
+                    client_id=self.a.client_id, seq=self.a.seq)), **fields).result
+
+    def test_lock_that_waits_for_its_deadline(self):
+        held = self.lock(self.a, self.key)
+        self.assertEqual((held.outcome, held.HasField("route")), (api.DONE, False))
+        told = self.lock(self.b, self.key, no_wait=True)
+        self.assertEqual((told.outcome, told.holder), (api.WAITING, "a"))
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.lock(self.b, self.key, timeout=0.2)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+        written = self.a.set(self.key, b"v", held.lock_token)
+        self.unlock(self.a, self.key, held.lock_token)
+        got = self.lock(self.b, self.key)
+        self.assertEqual((got.outcome, got.key.value, got.route.owner, got.route.address),
+                         (api.DONE, b"v", written.instance, self.fleet.addresses[written.instance]))
+        self.unlock(self.a, self.key, held.lock_token)
+        self.assertEqual(self.lock(self.a, self.key, no_wait=True).holder, "b")
+        self.unlock(self.b, self.key, got.lock_token)
+        self.unlock(self.b, self.key, got.lock_token)
+        self.assertEqual(self.lock(self.a, self.key).outcome, api.DONE)
+
+    def test_route_followed_and_asked_for_again(self):
+        self.failure(grpc.StatusCode.NOT_FOUND, "KEY_NOT_IDENTIFIED", self.route, "READ")
+        route = self.route("PUT")
+        self.assertTrue(self.operate("Put", route, value=b"put").stored)
+        self.operate("Set", route, value=b"set")
+        self.assertEqual(self.operate("Read", self.route("READ")).value, b"set")
+        stale = pb.Route()
+        stale.CopyFrom(route)
+        stale.epoch -= 1
+        routing = self.failure(grpc.StatusCode.FAILED_PRECONDITION, "STALE_EPOCH", self.operate,
+                               "Set", stale, value=b"late")
+        fresh, hint = self.route("SET"), routing.hint
+        self.assertEqual((routing.applied, hint.name, hint.address, hint.incarnation, hint.epoch),
+                         (APPLIED_NO, fresh.owner, fresh.address, fresh.incarnation, fresh.epoch))
+        self.operate("Set", fresh, value=b"late")
+        self.assertEqual(self.a.read(self.key).key.value, b"late")
+
+    def test_routes_are_watched(self):
+        watch = self.a.stub.WatchRoutes(pb.WatchRoutesRequest(prefix=self.key), timeout=30)
+        first = next(watch)
+        self.assertTrue(first.reset)
+        self.assertEqual({seen.name: seen.address for seen in first.instances},
+                         self.fleet.addresses)
+        route = self.route("PUT")
+        change = next(key for told in watch for key in told.keys if key.owner)
+        self.assertEqual((change.key, change.owner, change.epoch),
+                         (self.key, route.owner, route.epoch))
+        watch.cancel()
+        with self.assertRaises(grpc.RpcError) as caught:
+            next(watch)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.CANCELLED)
+
     def test_batches_of_operations(self):
         token = self.a.get(self.key).lock_token
         written = self.a.set(self.key, b"0", token)
@@ -196,7 +272,15 @@ class Health(unittest.TestCase):
     def test_servers_drain(self):
         with Fleet(instances="a") as fleet:
             self.watch_through_drain(fleet, "a", fleet.addresses["a"], "")
+            routes = api.coordinator_pb2_grpc.CoordinatorServiceStub(fleet.channel).WatchRoutes(
+                pb.WatchRoutesRequest(), timeout=30)
+            self.assertTrue(next(routes).reset)
             self.watch_through_drain(fleet, "coordinator", fleet.coordinator, COORDINATOR_SERVICE)
+            with self.assertRaises(grpc.RpcError) as caught:
+                list(routes)
+            routing, _ = api.routing_error(caught.exception)
+            self.assertEqual((caught.exception.code(), routing.reason),
+                             (grpc.StatusCode.UNAVAILABLE, "DRAINING"))
 
 
 if __name__ == "__main__":
