@@ -1,6 +1,5 @@
 """Sizes at their limit and one past it, and bytes that are no requests, over real connections."""
 import os
-import pathlib
 import socket
 import time
 import unittest
@@ -11,77 +10,21 @@ from cluster import wait_until
 try:
     import grpc
 
-    import api
     from api import DONE
-    from fleet import APPLIED_NO, Fleet, common, instance_pb, pb
-    from fleet_case import FleetCase
+    from fleet import APPLIED_NO, common, instance_pb, pb
+    from one_fleet_case import MIB, OneFleetCase, identity, open_files
     MISSING = None
 except unittest.SkipTest as skip:
-    MISSING, FleetCase = str(skip), unittest.TestCase
+    MISSING, OneFleetCase = str(skip), unittest.TestCase
 except ImportError as missing:
-    MISSING, FleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
+    MISSING, OneFleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
 
-MIB = 1024 * 1024
 SERVICES = {"coordinator": ("CoordinatorService", "OpenSession"), "a": ("InstanceService", "Set")}
 
 
-def identity(data):
-    return data
-
-
 @unittest.skipIf(MISSING, MISSING)
-class Limits(FleetCase):
-    """One fleet whose instance holds 2 MiB."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Fleet(instances="a",
-                            instance_options=["--entries", "2048", "--entry-size", "1KiB"])
-        try:
-            cls.cluster.start()
-            cls.owner_ = cls.cluster.owner("a")
-            cls.cluster_id = cls.owner_.status().cluster_id
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.owner_.close()
-        cls.cluster.close()
-
-    def setUp(self):
-        self.client = self.cluster.session("limits")
-        self.addCleanup(self.client.close)
-
-    def addresses(self):
-        return {"coordinator": self.cluster.coordinator, "a": self.cluster.addresses["a"]}
-
-    def channel(self, name):
-        channel = grpc.insecure_channel(self.addresses()[name],
-                                        [("grpc.use_local_subchannel_pool", 1)])
-        self.addCleanup(channel.close)
-        return channel
-
-    def assert_serves(self):
-        self.assertEqual(self.client.put(b"serves", b"yes").outcome, DONE)
-        self.assertEqual(self.client.read(b"serves").key.value, b"yes")
-
-    def header(self, key, **fields):
-        status = self.cluster.status(key)
-        self.client.seq += 1
-        return instance_pb.OperationHeader(
-            cluster_id=self.cluster_id, key=key, epoch=status.epoch, owner="a",
-            incarnation=self.cluster.incarnations()["a"],
-            request_id=common.RequestId(client_id=self.client.client_id, seq=self.client.seq),
-            **fields)
-
-    def assert_refused(self, code, reason, call, *arguments, **keywords):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*arguments, timeout=10, **keywords)
-        self.assertEqual(caught.exception.code(), code)
-        routing, _ = api.routing_error(caught.exception)
-        self.assertEqual((routing.reason, routing.applied), (reason, APPLIED_NO))
+class Limits(OneFleetCase):
+    """The instance holds 2 MiB."""
 
     # ---- sizes ----
 
@@ -254,10 +197,6 @@ class Limits(FleetCase):
         self.assertEqual({a.WhichOneof("outcome") for a in answers}, {"result"})
         for i in range(10):
             self.assertEqual(self.client.read(b"many:%d" % i).key.value, b"%d" % (n - 10 + i))
-
-
-def open_files(pid):
-    return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
 
 
 if __name__ == "__main__":
