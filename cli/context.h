@@ -26,8 +26,9 @@ struct cli_context {
     bool out_is_terminal;
     bool is_utf8; /* the locale's encoding, for lines of boxes */
     const char *version;
-    const char *binaries_dir;  /* where this program and its siblings lie */
-    const char *temporary_dir; /* below it temporary directories are made */
+    const char *completion_bash; /* what `completion bash` prints */
+    const char *binaries_dir;    /* where this program and its siblings lie */
+    const char *temporary_dir;   /* below it temporary directories are made */
     char *const *environment;
 
     /* Set by cli_verb_run(). */

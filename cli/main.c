@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/completion.h"
 #include "cli/file.h"
 #include "cli/report.h"
 #include "cli/verb.h"
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
         .err = stderr,
         .out_is_terminal = isatty(STDOUT_FILENO) != 0,
         .version = REDISTINTO_VERSION,
+        .completion_bash = cli_completion_bash,
         .temporary_dir = temporary_dir(),
         .environment = environ,
     };

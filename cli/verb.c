@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "cli/completion.h"
 #include "cli/data.h"
 #include "cli/dev.h"
 #include "cli/query.h"
@@ -52,6 +53,7 @@ const struct rt_option_command cli_verb_common = {
     .name = "redistinto",
     .section = SECTION,
     .usage = "VERB [ARGUMENT...]",
+    .summary = "look at, change and start clusters",
     .description = "The command for people of Redistinto, a sharded key-value store with explicit "
                    "placement.",
     .tables = &common_table,
@@ -61,7 +63,7 @@ const struct rt_option_command cli_verb_common = {
 const struct cli_verb *const cli_verbs[] = {
     &cli_dev_verb,  &cli_get_verb,       &cli_set_verb,    &cli_store_verb,
     &cli_put_verb,  &cli_read_verb,      &cli_del_verb,    &cli_status_verb,
-    &cli_keys_verb, &cli_instances_verb, &cli_health_verb,
+    &cli_keys_verb, &cli_instances_verb, &cli_health_verb, &cli_completion_verb,
 };
 const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);
 
@@ -85,6 +87,7 @@ void cli_verb_describe(const struct cli_verb *verb, struct cli_verb_command *ret
         .name = ret_command->name,
         .section = SECTION,
         .usage = verb->arguments,
+        .summary = verb->summary,
         .description = verb->description,
         .tables = ret_command->tables,
         .n_tables = RT_ARRAY_SIZE(ret_command->tables),

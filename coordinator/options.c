@@ -136,6 +136,7 @@ const struct rt_option_command coord_options_command = {
     .name = "redistinto-coordinator",
     .section = "coordinator",
     .usage = "",
+    .summary = "place keys on instances and keep one owner for each",
     .description = "Places keys on instances and guarantees that one instance writes each key. "
                    "Hands out ownership, locks and sessions.",
     .tables = tables,

@@ -63,6 +63,7 @@ const struct rt_option_command esi_options_command = {
     .name = "redistinto-esi",
     .section = "esi",
     .usage = "run SCRIPT...",
+    .summary = "run scripts of statements",
     .description = "Runs scripts of GET, SET and STORE at the same time, each in a session of its "
                    "own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse error, 5 "
                    "coordinator unavailable, 130 interrupted.",

@@ -74,6 +74,7 @@ const struct rt_option_command inst_options_command = {
     .name = "redistinto-instance",
     .section = "instance",
     .usage = "",
+    .summary = "store the values of keys that it owns",
     .description = "Stores values and confirms before each write that it owns the key.",
     .tables = tables,
     .n_tables = RT_ARRAY_SIZE(tables),

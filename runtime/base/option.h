@@ -89,7 +89,9 @@ struct rt_option_table {
 struct rt_option_command {
     const char *name;        /* as it is called: "redistinto dev" */
     const char *section;     /* of the file: "cli" */
-    const char *usage;       /* positional words for the help, "" when there are none */
+    const char *usage;       /* positional words for the help, "" when there are none; completion
+                              * knows FILE, SCRIPT, DIR, and words in lower case: a|b */
+    const char *summary;     /* one line, without full stop */
     const char *description; /* a paragraph for the help */
     const struct rt_option_table *tables;
     size_t n_tables;

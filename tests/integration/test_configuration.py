@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 import tap
-from cluster import Service, binary, run, wait_until
+from cluster import BUILD, Service, binary, run, wait_until
 
 BINARIES = ["redistinto", "redistinto-coordinator", "redistinto-instance", "redistinto-esi"]
 SECTIONS = dict(zip(BINARIES, ["cli", "coordinator", "instance", "esi"]))
@@ -345,6 +345,122 @@ class WrongMachine(ConfigurationCase):
             missing = "redistinto-coordinator" if name == "redistinto" else "redistinto-instance"
             self.assertIn(str(self.directory.resolve() / missing), done.stderr.decode())
             self.assertIn("installed", done.stderr.decode())
+
+
+class Completion(ConfigurationCase):
+    """What bash completes, by the script that `redistinto completion bash` prints."""
+
+    DRIVE = '''
+source "$1" || exit 1
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+spec=$(complete -p "${1##*/}") || exit 1
+[[ $spec == "complete -F _redistinto ${1##*/}" ]] || exit 1
+_redistinto
+printf '%s\\n' "${COMPREPLY[@]}"
+'''
+
+    def setUp(self):
+        super().setUp()
+        self.script = self.directory / "script"
+        self.script.write_bytes(run("redistinto", "completion", "bash").out)
+        (self.directory / "a file").touch()
+        (self.directory / "another").mkdir()
+
+    def complete(self, *words):
+        """The last word is the one under the cursor."""
+        done = subprocess.run(["bash", "--norc", "-c", self.DRIVE, "bash", self.script, *words],
+                              cwd=self.directory, capture_output=True, check=False, timeout=40)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), words)
+        return done.stdout.decode().splitlines()
+
+    def test_verbs(self):
+        verbs = self.complete("redistinto", "")
+        listed = re.findall(r"^  (\w+)  ", run("redistinto").text().partition("\nVerbs:\n")[2], re.M)
+        self.assertEqual(verbs, listed)
+        self.assertEqual(self.complete("/somewhere/redistinto", "stat"), ["status"])
+        for before in (["-o", "json"], ["--coordinator", "127.0.0.1", ":", "7400"],
+                       ["--coordinator", "=", "[", "::", "1]", ":", "7400", "-o", "text"],
+                       ["--timeout", "=", "5s"], ["-ojson"], ["--help", "=", "true"]):
+            self.assertEqual(self.complete("redistinto", *before, "inst"), ["instances"], before)
+        for before in (["--coordinator", "host", ":"], ["--coordinator", "host"]):
+            self.assertEqual(self.complete("redistinto", *before, ":"), [""], before)
+
+    def test_every_option_of_every_command(self):
+        commands = [[program] for program in BINARIES]
+        commands += [["redistinto", verb] for verb in self.complete("redistinto", "")]
+        for command in commands:
+            text = run(*command, "--help").text()
+            options = re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", text, re.M)
+            self.assertGreater(len(options), 4)
+            self.assertEqual(sorted(self.complete(*command, "--")), sorted(options), command)
+            self.assertEqual(set(self.complete(*command, "-")) - set(options),
+                             set(re.findall(r"^  (-\w), --", text, re.M)), command)
+
+    def test_values(self):
+        for words, expected in (
+                (["redistinto", "-o", ""], ["text", "json"]),
+                (["redistinto", "keys", "--output", "j"], ["json"]),
+                (["redistinto", "dev", "--profile", ""], ["default", "classic"]),
+                (["redistinto", "dev", "--profile", "="], ["default", "classic"]),
+                (["redistinto", "dev", "--profile", "=", "cl"], ["classic"]),
+                (["redistinto-coordinator", "--lease", "3s", "--locking", ""],
+                 ["optional", "required", "none"]),
+                (["redistinto-instance", "--log-level", "w"], ["warning"]),
+                (["redistinto-esi", "-o", ""], ["text", "json"]),
+                (["redistinto-instance", "--entries", ""], [""]),
+                (["redistinto", "completion", ""], ["bash"])):
+            self.assertEqual(self.complete(*words), expected, words)
+
+    def test_files_and_directories(self):
+        for words in (["redistinto", "--config", "a"], ["redistinto", "dev", "--ready-file", "a"],
+                      ["redistinto-esi", "run", "a"], ["redistinto-esi", "run", "x", "y", "a"],
+                      ["redistinto-esi", "run", "--", "a"]):
+            self.assertEqual(sorted(self.complete(*words)), ["a file", "another"], words)
+        for program in ("redistinto-coordinator", "redistinto-instance"):
+            self.assertEqual(self.complete(program, "--data-dir", "a"), ["another"])
+
+    def test_after_the_end_of_options(self):
+        self.assertEqual(self.complete("redistinto", "--", "stat"), ["status"])
+        self.assertEqual(self.complete("redistinto-coordinator", "--", "--"), [""])
+
+    def test_as_json_and_other_shells(self):
+        answer = run("redistinto", "completion", "bash", "-o", "json").json()
+        self.assertEqual(list(answer), ["shell", "script"])
+        self.assertEqual(answer["script"], self.script.read_text())
+        self.assert_refused("redistinto", "completion", "csh", said=["'csh'", "bash"])
+
+    def test_it_is_what_is_installed(self):
+        self.assertEqual((BUILD / "docs" / "redistinto").read_bytes(), self.script.read_bytes())
+
+
+class Manual(ConfigurationCase):
+    """Pages in section 1."""
+
+    def page(self, program):
+        return BUILD / "docs" / f"{program}.1"
+
+    @unittest.skipIf(shutil.which("groff") is None, "groff is not installed")
+    def test_pages_render_without_warnings(self):
+        for program in BINARIES:
+            done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-c", self.page(program)],
+                                  capture_output=True, check=False, timeout=40)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), program)
+            text = re.sub(r".\x08", "", done.stdout.decode("ascii"))
+            for heading in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS",
+                            "ENVIRONMENT", "FILES", "SEE ALSO"):
+                self.assertRegex(text, rf"(?m)^{heading}$")
+            self.assertRegex(text, rf"(?m)^ +{program} - \w")
+            words = " ".join(text.split())
+            for option in re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", run(program, "--help").text(),
+                                     re.M):
+                self.assertIn(f"{option} ", words)
+
+    def test_every_verb(self):
+        text = self.page("redistinto").read_text()
+        for verb in re.findall(r"^  (\w+)  ", run("redistinto").text().partition("\nVerbs:\n")[2],
+                               re.M):
+            self.assertRegex(text, rf'(?m)^\.SS "{verb}[" ]')
 
 
 if __name__ == "__main__":

@@ -1,26 +1,26 @@
 /*
- * Prints the reference pages that come from the code's own tables: reasons and limits, as Markdown.
+ * Reference pages: see reference.h. One thread.
  */
-#include <stdio.h>
-#include <string.h>
+#include "docs/generator/reference.h"
 
 #include "runtime/model/limits.h"
 #include "runtime/model/reason.h"
 
-static void print_reasons(void)
+void docs_reference_append_reasons(struct rt_buffer *page)
 {
-    (void)puts("# Reasons\n\n| reason | code | applied | meaning |\n|---|---|---|---|");
+    rt_buffer_append_string(
+        page, "# Reasons\n\n| reason | code | applied | meaning |\n|---|---|---|---|\n");
     for (int i = MODEL_REASON_NONE + 1; i < MODEL_N_REASONS; i++) {
         enum model_reason reason = (enum model_reason)i;
 
-        (void)printf("| %s | %s | %s | %s |\n", model_reason_name(reason),
-                     rt_code_name(model_reason_code(reason)),
-                     model_reason_applied(reason) == MODEL_APPLIED_NO ? "NO" : "MAYBE",
-                     model_reason_meaning(reason));
+        rt_buffer_printf(page, "| %s | %s | %s | %s |\n", model_reason_name(reason),
+                         rt_code_name(model_reason_code(reason)),
+                         model_reason_applied(reason) == MODEL_APPLIED_NO ? "NO" : "MAYBE",
+                         model_reason_meaning(reason));
     }
 }
 
-static void print_limits(void)
+void docs_reference_append_limits(struct rt_buffer *page)
 {
     static const struct {
         const char *what;
@@ -39,18 +39,7 @@ static void print_limits(void)
         {"rows of one Reconcile message", MODEL_RECONCILE_ROWS_MAX, ""},
     };
 
-    (void)puts("# Limits\n\n| what | at most |\n|---|---|");
+    rt_buffer_append_string(page, "# Limits\n\n| what | at most |\n|---|---|\n");
     for (size_t i = 0; i < RT_ARRAY_SIZE(limits); i++)
-        (void)printf("| %s | %u %s |\n", limits[i].what, limits[i].value, limits[i].unit);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 2 && strcmp(argv[1], "reasons") == 0)
-        print_reasons();
-    else if (argc == 2 && strcmp(argv[1], "limits") == 0)
-        print_limits();
-    else
-        return 2;
-    return 0;
+        rt_buffer_printf(page, "| %s | %u %s |\n", limits[i].what, limits[i].value, limits[i].unit);
 }
