@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 import tap
-from cluster import BUILD, Service, binary, run, wait_until
+from cluster import BUILD, ROOT, Service, binary, run, wait_until
 
 BINARIES = ["redistinto", "redistinto-coordinator", "redistinto-instance", "redistinto-esi"]
 SECTIONS = dict(zip(BINARIES, ["cli", "coordinator", "instance", "esi"]))
@@ -185,6 +185,15 @@ class Origins(ConfigurationCase):
         self.assertEqual([cli[o].split(" ")[0] for o in ("timeout", "coordinator")],
                          ["9s", "c:1"])
         self.assertEqual([dev[o].split(" ")[0] for o in ("timeout", "instances")], ["9s", "7"])
+
+    def test_the_documented_file(self):
+        page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+        path = self.file(re.search(r"```ini\n(.*?)```", page, re.S).group(1))
+        for program in BINARIES:
+            self.assertIn(f" ; {path}:", run(program, "--print-config", "--config", path,
+                                             "-o", "text").text())
+        self.assertEqual(self.shown("redistinto", "dev", "-o", "text", "--config",
+                                    path)["instances"].split(" ")[0], "5")
 
     def test_default_places(self):
         self.file("[common]\ncoordinator = xdg:1\n", "xdg/redistinto/redistinto.ini")
