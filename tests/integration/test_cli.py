@@ -21,7 +21,7 @@ class WithoutCluster(unittest.TestCase):
     """What needs no process but the command itself."""
 
     VERBS = ["dev", "get", "set", "store", "put", "read", "del", "status", "keys",
-             "instances", "health"]
+             "instances", "health", "bench"]
 
     def test_list_of_verbs(self):
         for arguments in ([], ["--help"], ["-h"]):

@@ -1,0 +1,104 @@
+/*
+ * The session of a routed load: opened before it, kept by a KeepAlive each third of its lease,
+ * closed behind it. Its calls use a slot of their own, one at a time. Under the link's lock.
+ */
+#include "cli/bench_internal.h"
+
+enum {
+    AGAIN_US = 200 * 1000, /* after a KeepAlive that failed for now */
+};
+
+static void take_answer(struct cli_bench *bench, const struct model_call *call)
+{
+    struct cli_bench_session *session = &bench->session;
+    const struct model_response *response = &call->response;
+    uint64_t now_us = cli_link_now_us(bench->link);
+
+    if (call->request.kind == MODEL_CALL_OPEN_SESSION) {
+        if (response->code != RT_OK) {
+            cli_bench_give_up(bench, response->code, &response->error);
+            return;
+        }
+        session->id = response->open_session.session_id;
+        session->lease_us = response->open_session.lease_ms * 1000;
+        session->is_open = true;
+    } else if (call->request.kind == MODEL_CALL_KEEP_ALIVE) {
+        if (response->code != RT_OK) {
+            if (response->error.reason == MODEL_REASON_SESSION_UNKNOWN)
+                cli_bench_give_up(bench, response->code, &response->error);
+            session->renew_us = now_us + AGAIN_US;
+            return;
+        }
+        session->lease_us = response->keep_alive.lease_ms * 1000;
+    }
+    session->renew_us = now_us + session->lease_us / 3;
+}
+
+static void on_done(struct cli_link_slot *slot, struct model_call *call)
+{
+    struct cli_bench *bench = RT_CONTAINER_OF(slot, struct cli_bench, session.link);
+
+    bench->session.is_busy = false;
+    take_answer(bench, call);
+    cli_link_wake(bench->link);
+}
+
+static void start(struct cli_bench *bench, enum model_call_kind kind)
+{
+    struct cli_bench_session *session = &bench->session;
+
+    session->call.request.kind = kind;
+    session->call.address = bench->options->coordinator;
+    session->is_busy = true;
+    cli_link_start(&session->link, &session->call);
+}
+
+/* Every call ends, by its timeout at the latest, unless the user does not wait for that. */
+static void await(struct cli_bench *bench, unsigned n_interrupts)
+{
+    while (bench->session.is_busy && bench->n_interrupts < n_interrupts)
+        cli_link_wait_until(bench->link, RT_NEVER);
+}
+
+void cli_bench_session_init(struct cli_bench *bench)
+{
+    model_call_init(&bench->session.call, MODEL_CALL_OPEN_SESSION);
+    cli_link_slot_init(&bench->session.link, bench->link, 0, on_done);
+}
+
+void cli_bench_session_open(struct cli_bench *bench)
+{
+    struct model_open_session_request *request = &bench->session.call.request.open_session;
+
+    *request = (struct model_open_session_request){.name = "redistinto-bench"};
+    request->request_id.seq = 1;
+    for (size_t i = 0; i < sizeof(request->request_id.client.bytes); i += sizeof(uint64_t)) {
+        uint64_t random = rt_env_random(cli_link_env(bench->link));
+
+        memcpy(request->request_id.client.bytes + i, &random, sizeof(random));
+    }
+    start(bench, MODEL_CALL_OPEN_SESSION);
+    await(bench, 1);
+}
+
+void cli_bench_session_keep(struct cli_bench *bench)
+{
+    struct cli_bench_session *session = &bench->session;
+
+    if (!session->is_open || session->is_busy || bench->now_us < session->renew_us)
+        return;
+    session->call.request.session.session_id = session->id;
+    start(bench, MODEL_CALL_KEEP_ALIVE);
+}
+
+void cli_bench_session_close(struct cli_bench *bench)
+{
+    struct cli_bench_session *session = &bench->session;
+
+    await(bench, 2);
+    if (!session->is_open || session->is_busy)
+        return;
+    session->call.request.session.session_id = session->id;
+    start(bench, MODEL_CALL_CLOSE_SESSION);
+    await(bench, 2);
+}
