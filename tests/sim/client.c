@@ -109,7 +109,12 @@ static void write_script(struct client *client)
         add(client, MODEL_STATEMENT_GET, key);
         break;
     case 10:
-        add(client, roll(client, 2) ? MODEL_STATEMENT_STORE : MODEL_STATEMENT_DELETE, key);
+        if (roll(client, 2)) {
+            add(client, MODEL_STATEMENT_STORE, key);
+            break;
+        }
+        add(client, MODEL_STATEMENT_DELETE, key);
+        add(client, MODEL_STATEMENT_PUT, key);
         break;
     default:
         add(client, MODEL_STATEMENT_READ, key);

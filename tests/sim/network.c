@@ -321,15 +321,23 @@ static void travel(struct rpc *rpc, uint64_t in_us)
     sim_queue_push(&world->queue, world->now_us + in_us, on_arrive, rpc_unref, rpc_ref(rpc));
 }
 
-/* Most copies come soon, some after every lease that was alive when the request was made. */
-static uint64_t lateness_us(struct sim_world *world)
+/* Most copies come soon, some after every lease that was alive when the request was made; those of
+ * a placement are late enough for a drop more often than not. */
+static uint64_t lateness_us(struct sim_world *world, enum model_call_kind kind)
 {
-    uint64_t kind = rt_rng_below(&world->rng, 10);
-    uint64_t range_us = kind < 6   ? 20000
-                        : kind < 8 ? 2 * world->plan.member_lease.duration_us
-                                   : 4 * world->plan.session_lease.duration_us;
+    uint64_t range = rt_rng_below(&world->rng, kind == MODEL_CALL_ACTIVATE ? 5 : 10);
+    uint64_t range_us = range >= 4  ? 20000
+                        : range < 2 ? 2 * world->plan.member_lease.duration_us
+                                    : 4 * world->plan.session_lease.duration_us;
 
     return 30 + rt_rng_below(&world->rng, range_us);
+}
+
+/* Placements are few among the calls, and what a copy of one breaks takes a drop and another
+ * placement besides. */
+static uint32_t duplicate_ppm(const struct sim_link *link, enum model_call_kind kind)
+{
+    return kind == MODEL_CALL_ACTIVATE ? 10 * link->duplicate_ppm : link->duplicate_ppm;
 }
 
 static void maybe_duplicate(struct sim_node *from, struct sim_node *to,
@@ -338,12 +346,13 @@ static void maybe_duplicate(struct sim_node *from, struct sim_node *to,
     struct sim_world *world = from->world;
     struct rpc *rpc;
 
-    if (!sim_world_chance(world, world->network.links[from->index][to->index].duplicate_ppm))
+    if (!sim_world_chance(
+            world, duplicate_ppm(&world->network.links[from->index][to->index], request->kind)))
         return;
     rpc = rpc_new(from, to, request, timeout_us);
     rpc->is_duplicate = true;
     sim_stats_fault(&world->stats, SIM_FAULT_DUPLICATE);
-    travel(rpc_ref(rpc), lateness_us(world));
+    travel(rpc_ref(rpc), lateness_us(world, request->kind));
     rpc_unref(rpc);
 }
 
