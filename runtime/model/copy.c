@@ -101,61 +101,67 @@ static void copy_pipeline_response(struct copier *copier, struct model_pipeline_
     }
 }
 
-enum rt_code model_request_copy(struct model_request *ret_copy, const struct model_request *source,
-                                struct rt_arena *arena, struct rt_error *err)
+static void copy_execute_request(struct copier *copier, struct model_execute_request *execute)
 {
-    struct copier copier = {.arena = arena};
+    copy_bytes(copier, &execute->key);
+    copy_bytes(copier, &execute->value);
+}
 
-    *ret_copy = *source;
-    switch (source->kind) {
+static void copy_page_request(struct copier *copier, struct model_page_request *page)
+{
+    copy_bytes(copier, &page->prefix);
+    copy_bytes(copier, &page->after);
+}
+
+static void copy_request(struct copier *copier, struct model_request *copy)
+{
+    switch (copy->kind) {
     case MODEL_CALL_RECONCILE:
-        copy_reconcile_request(&copier, &ret_copy->reconcile);
+        copy_reconcile_request(copier, &copy->reconcile);
         break;
     case MODEL_CALL_PULL_ROWS:
-        copy_pull_rows_request(&copier, &ret_copy->pull_rows);
+        copy_pull_rows_request(copier, &copy->pull_rows);
         break;
     case MODEL_CALL_FENCE:
-        copy_bytes(&copier, &ret_copy->fence.key);
+        copy_bytes(copier, &copy->fence.key);
         break;
     case MODEL_CALL_ACTIVATE:
-        copy_bytes(&copier, &ret_copy->activate.row.key);
+        copy_bytes(copier, &copy->activate.row.key);
         break;
     case MODEL_CALL_DROP:
-        copy_bytes(&copier, &ret_copy->drop.key);
+        copy_bytes(copier, &copy->drop.key);
         break;
     case MODEL_CALL_SET:
     case MODEL_CALL_STORE:
     case MODEL_CALL_PUT:
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
-        copy_data_request(&copier, &ret_copy->data);
+        copy_data_request(copier, &copy->data);
         break;
     case MODEL_CALL_PIPELINE:
-        copy_pipeline_request(&copier, &ret_copy->pipeline);
+        copy_pipeline_request(copier, &copy->pipeline);
         break;
     case MODEL_CALL_EXECUTE:
-        copy_bytes(&copier, &ret_copy->execute.key);
-        copy_bytes(&copier, &ret_copy->execute.value);
+        copy_execute_request(copier, &copy->execute);
         break;
     case MODEL_CALL_LOCK:
-        copy_bytes(&copier, &ret_copy->lock.key);
+        copy_bytes(copier, &copy->lock.key);
         break;
     case MODEL_CALL_UNLOCK:
-        copy_bytes(&copier, &ret_copy->unlock.key);
+        copy_bytes(copier, &copy->unlock.key);
         break;
     case MODEL_CALL_ROUTE:
-        copy_bytes(&copier, &ret_copy->route.key);
+        copy_bytes(copier, &copy->route.key);
         break;
     case MODEL_CALL_WATCH_ROUTES:
-        copy_bytes(&copier, &ret_copy->watch_routes.prefix);
+        copy_bytes(copier, &copy->watch_routes.prefix);
         break;
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_LIST_KEYS:
-        copy_bytes(&copier, &ret_copy->page.prefix);
-        copy_bytes(&copier, &ret_copy->page.after);
+        copy_page_request(copier, &copy->page);
         break;
     case MODEL_CALL_KEY_STATUS:
-        copy_bytes(&copier, &ret_copy->key_status.key);
+        copy_bytes(copier, &copy->key_status.key);
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
@@ -167,6 +173,15 @@ enum rt_code model_request_copy(struct model_request *ret_copy, const struct mod
     case MODEL_N_CALL_KINDS:
         break;
     }
+}
+
+enum rt_code model_request_copy(struct model_request *ret_copy, const struct model_request *source,
+                                struct rt_arena *arena, struct rt_error *err)
+{
+    struct copier copier = {.arena = arena};
+
+    *ret_copy = *source;
+    copy_request(&copier, ret_copy);
     return finish(&copier, err);
 }
 
@@ -195,23 +210,15 @@ static void copy_list_keys(struct copier *copier, struct model_list_keys_respons
         copy_bytes(copier, &list->keys[i].key);
 }
 
-enum rt_code model_response_copy(struct model_response *ret_copy,
-                                 const struct model_response *source, enum model_call_kind kind,
-                                 struct rt_arena *arena, struct rt_error *err)
+static void copy_response(struct copier *copier, struct model_response *copy,
+                          enum model_call_kind kind)
 {
-    struct copier copier = {.arena = arena};
-
-    *ret_copy = *source;
-    if (source->code != RT_OK) {
-        copy_bytes(&copier, &ret_copy->error.key);
-        return finish(&copier, err);
-    }
     switch (kind) {
     case MODEL_CALL_RECONCILE:
-        copy_rows(&copier, &ret_copy->reconcile.rows, source->reconcile.n_rows);
+        copy_rows(copier, &copy->reconcile.rows, copy->reconcile.n_rows);
         break;
     case MODEL_CALL_PULL_ROWS:
-        copy_rows(&copier, &ret_copy->pull_rows.rows, source->pull_rows.n_rows);
+        copy_rows(copier, &copy->pull_rows.rows, copy->pull_rows.n_rows);
         break;
     case MODEL_CALL_FENCE:
     case MODEL_CALL_ACTIVATE:
@@ -220,30 +227,30 @@ enum rt_code model_response_copy(struct model_response *ret_copy,
     case MODEL_CALL_PUT:
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
-        copy_bytes(&copier, &ret_copy->data.value);
+        copy_bytes(copier, &copy->data.value);
         break;
     case MODEL_CALL_PIPELINE:
-        copy_pipeline_response(&copier, &ret_copy->pipeline);
+        copy_pipeline_response(copier, &copy->pipeline);
         break;
     case MODEL_CALL_EXECUTE:
-        copy_bytes(&copier, &ret_copy->execute.data.value);
+        copy_bytes(copier, &copy->execute.data.value);
         break;
     case MODEL_CALL_LOCK:
-        copy_bytes(&copier, &ret_copy->lock.data.value);
+        copy_bytes(copier, &copy->lock.data.value);
         break;
     case MODEL_CALL_WATCH_ROUTES:
-        copy_watch_routes(&copier, &ret_copy->watch_routes);
+        copy_watch_routes(copier, &copy->watch_routes);
         break;
     case MODEL_CALL_LIST_INSTANCES:
-        ret_copy->list_instances.instances =
-            copy_array(&copier, source->list_instances.instances,
-                       source->list_instances.n_instances, sizeof(struct model_instance_info));
+        copy->list_instances.instances =
+            copy_array(copier, copy->list_instances.instances, copy->list_instances.n_instances,
+                       sizeof(struct model_instance_info));
         break;
     case MODEL_CALL_KEY_STATUS:
-        copy_key_status(&copier, &ret_copy->key_status);
+        copy_key_status(copier, &copy->key_status);
         break;
     case MODEL_CALL_LIST_KEYS:
-        copy_list_keys(&copier, &ret_copy->list_keys);
+        copy_list_keys(copier, &copy->list_keys);
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
@@ -258,5 +265,19 @@ enum rt_code model_response_copy(struct model_response *ret_copy,
     case MODEL_N_CALL_KINDS:
         break;
     }
+}
+
+enum rt_code model_response_copy(struct model_response *ret_copy,
+                                 const struct model_response *source, enum model_call_kind kind,
+                                 struct rt_arena *arena, struct rt_error *err)
+{
+    struct copier copier = {.arena = arena};
+
+    *ret_copy = *source;
+    if (source->code != RT_OK) {
+        copy_bytes(&copier, &ret_copy->error.key);
+        return finish(&copier, err);
+    }
+    copy_response(&copier, ret_copy, kind);
     return finish(&copier, err);
 }

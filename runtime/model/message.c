@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *model_call_kind_name(enum model_call_kind kind)
 {
@@ -80,69 +81,35 @@ void model_response_fail(struct model_response *response, enum model_reason reas
     va_end(arguments);
 }
 
+/* The members of the union begin at one address. */
 void model_response_ok(struct model_response *response, enum model_call_kind kind)
 {
+    static const size_t sizes[MODEL_N_CALL_KINDS] = {
+        [MODEL_CALL_REGISTER] = sizeof(struct model_register_response),
+        [MODEL_CALL_RECONCILE] = sizeof(struct model_reconcile_response),
+        [MODEL_CALL_RENEW] = sizeof(struct model_renew_response),
+        [MODEL_CALL_PULL_ROWS] = sizeof(struct model_pull_rows_response),
+        [MODEL_CALL_FENCE] = sizeof(struct model_data_response),
+        [MODEL_CALL_ACTIVATE] = sizeof(struct model_data_response),
+        [MODEL_CALL_SET] = sizeof(struct model_data_response),
+        [MODEL_CALL_STORE] = sizeof(struct model_data_response),
+        [MODEL_CALL_PUT] = sizeof(struct model_data_response),
+        [MODEL_CALL_READ] = sizeof(struct model_data_response),
+        [MODEL_CALL_DELETE] = sizeof(struct model_data_response),
+        [MODEL_CALL_PIPELINE] = sizeof(struct model_pipeline_response),
+        [MODEL_CALL_INSTANCE_STATUS] = sizeof(struct model_instance_status_response),
+        [MODEL_CALL_OPEN_SESSION] = sizeof(struct model_open_session_response),
+        [MODEL_CALL_KEEP_ALIVE] = sizeof(struct model_keep_alive_response),
+        [MODEL_CALL_EXECUTE] = sizeof(struct model_execute_response),
+        [MODEL_CALL_LOCK] = sizeof(struct model_lock_response),
+        [MODEL_CALL_ROUTE] = sizeof(struct model_route_response),
+        [MODEL_CALL_WATCH_ROUTES] = sizeof(struct model_watch_routes_response),
+        [MODEL_CALL_LIST_INSTANCES] = sizeof(struct model_list_instances_response),
+        [MODEL_CALL_KEY_STATUS] = sizeof(struct model_key_status_response),
+        [MODEL_CALL_LIST_KEYS] = sizeof(struct model_list_keys_response),
+    };
+
+    rt_assert(kind < MODEL_N_CALL_KINDS);
     response->code = RT_OK;
-    switch (kind) {
-    case MODEL_CALL_REGISTER:
-        response->reg = (struct model_register_response){0};
-        break;
-    case MODEL_CALL_RECONCILE:
-        response->reconcile = (struct model_reconcile_response){0};
-        break;
-    case MODEL_CALL_RENEW:
-        response->renew = (struct model_renew_response){0};
-        break;
-    case MODEL_CALL_PULL_ROWS:
-        response->pull_rows = (struct model_pull_rows_response){0};
-        break;
-    case MODEL_CALL_FENCE:
-    case MODEL_CALL_ACTIVATE:
-    case MODEL_CALL_SET:
-    case MODEL_CALL_STORE:
-    case MODEL_CALL_PUT:
-    case MODEL_CALL_READ:
-    case MODEL_CALL_DELETE:
-        response->data = (struct model_data_response){0};
-        break;
-    case MODEL_CALL_PIPELINE:
-        response->pipeline = (struct model_pipeline_response){0};
-        break;
-    case MODEL_CALL_INSTANCE_STATUS:
-        response->instance_status = (struct model_instance_status_response){0};
-        break;
-    case MODEL_CALL_OPEN_SESSION:
-        response->open_session = (struct model_open_session_response){0};
-        break;
-    case MODEL_CALL_KEEP_ALIVE:
-        response->keep_alive = (struct model_keep_alive_response){0};
-        break;
-    case MODEL_CALL_EXECUTE:
-        response->execute = (struct model_execute_response){0};
-        break;
-    case MODEL_CALL_LOCK:
-        response->lock = (struct model_lock_response){0};
-        break;
-    case MODEL_CALL_ROUTE:
-        response->route = (struct model_route_response){0};
-        break;
-    case MODEL_CALL_WATCH_ROUTES:
-        response->watch_routes = (struct model_watch_routes_response){0};
-        break;
-    case MODEL_CALL_LIST_INSTANCES:
-        response->list_instances = (struct model_list_instances_response){0};
-        break;
-    case MODEL_CALL_KEY_STATUS:
-        response->key_status = (struct model_key_status_response){0};
-        break;
-    case MODEL_CALL_LIST_KEYS:
-        response->list_keys = (struct model_list_keys_response){0};
-        break;
-    case MODEL_CALL_LEAVE:
-    case MODEL_CALL_DROP:
-    case MODEL_CALL_CLOSE_SESSION:
-    case MODEL_CALL_UNLOCK:
-    case MODEL_N_CALL_KINDS:
-        break;
-    }
+    memset(&response->data, 0, sizes[kind]);
 }

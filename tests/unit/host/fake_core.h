@@ -54,7 +54,7 @@ struct fake_core {
     struct latch submits, cancels, answers, dones, txns, ticks;
     uint64_t tags[FAKE_LOG_MAX]; /* of submitted calls, in order */
     unsigned n_tags;
-    unsigned n_expected; /* keys, in the calls of `expect` */
+    unsigned n_expected;  /* keys, in the calls of `expect` */
     unsigned most_inside; /* calls that were inside at once */
     uint64_t last_deadline_us;
     struct fake_result results[FAKE_LOG_MAX];
