@@ -279,6 +279,8 @@ enum rt_code store_data_dir_heartbeat(struct store_data_dir *dir, uint64_t value
                        written, size);
     if (fdatasync(dir->heartbeat_fd) < 0)
         return rt_fail_errno(err, errno, "syncing '%s/HEARTBEAT'", dir->path);
+    if (!store_file_is_linked(dir->heartbeat_fd))
+        return rt_fail(err, RT_DATA_LOSS, "data directory '%s' has been deleted", dir->path);
     return RT_OK;
 }
 

@@ -49,7 +49,8 @@ RT_MUST_USE enum rt_code store_data_dir_adopt(struct store_data_dir *dir, struct
 struct store_data_dir *store_data_dir_free(struct store_data_dir *dir);
 
 /* Overwrites the heartbeat block with `value` and waits for the disk. Allocates nothing, so a full
- * disk does not fail it; a stalled one blocks it and a failing one makes it fail. One at a time. */
+ * disk does not fail it; a stalled one blocks it and a failing one makes it fail. DATA_LOSS: it was
+ * written to a file that has been deleted. One at a time. */
 RT_MUST_USE enum rt_code store_data_dir_heartbeat(struct store_data_dir *dir, uint64_t value,
                                                   struct rt_error *err);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -118,4 +119,11 @@ bool store_file_disk_is_full(int directory_fd, size_t size)
     is_full = means_full(posix_fallocate(fd, 0, (off_t)size));
     (void)close(fd);
     return is_full;
+}
+
+bool store_file_is_linked(int fd)
+{
+    struct stat file;
+
+    return fstat(fd, &file) == 0 && file.st_nlink > 0;
 }

@@ -26,4 +26,8 @@ RT_MUST_USE enum rt_code store_file_replace(int directory_fd, const char *name,
  * that cannot be found out. */
 bool store_file_disk_is_full(int directory_fd, size_t size);
 
+/* Whether the open file still has a name in some directory; false also when that cannot be found
+ * out. */
+bool store_file_is_linked(int fd);
+
 #endif

@@ -18,7 +18,8 @@
  * the disk, gets STORE_FULL, alone: the rest of its group is committed. A transaction that deletes
  * something and puts little may use a reserve past the limit, so a full store can be emptied.
  *
- * A commit that fails otherwise (EIO, say) gives STORE_UNKNOWN, to it and to everything later.
+ * A commit that fails otherwise (EIO, say), or into a data.mdb that has been deleted, gives
+ * STORE_UNKNOWN, to it and to everything later.
  */
 #ifndef STORE_LMDB_H
 #define STORE_LMDB_H

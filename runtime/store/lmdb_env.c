@@ -260,6 +260,14 @@ void store_lmdb_env_end(struct store_lmdb_env *env)
     (void)pthread_rwlock_unlock(&env->map_lock);
 }
 
+bool store_lmdb_env_is_linked(const struct store_lmdb_env *env)
+{
+    mdb_filehandle_t fd;
+
+    (void)mdb_env_get_fd(env->env, &fd);
+    return store_file_is_linked(fd);
+}
+
 static bool report(const MDB_val *key, const MDB_val *data, store_row_fn on_row,
                    store_row_fn on_corrupt, void *ctx)
 {

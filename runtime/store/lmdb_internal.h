@@ -42,6 +42,9 @@ int store_lmdb_env_begin(struct store_lmdb_env *env, unsigned int flags, MDB_txn
 /* After mdb_txn_commit or mdb_txn_abort. */
 void store_lmdb_env_end(struct store_lmdb_env *env);
 
+/* Whether data.mdb is still in a directory. */
+bool store_lmdb_env_is_linked(const struct store_lmdb_env *env);
+
 /* Doubles the map, up to its limit. false when it kept its size. Waits for transactions to end. */
 bool store_lmdb_env_grow(struct store_lmdb_env *env);
 

@@ -1,4 +1,6 @@
-"""Processes that are killed or stand still, and start again on their data, under load."""
+"""Processes that are killed or stand still, and start again on their data, under load, and
+processes whose data are deleted."""
+import shutil
 import signal
 import socket
 import time
@@ -358,6 +360,42 @@ class OwnerStopped(Failures):
         fleet.resume("a")
         fleet.wait_state("a", "alive")
         self.assertEqual(session.read(b"k").key.value, b"first k")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class DataDeleted(Failures):
+    """rm -rf under a running process: nothing more is acknowledged as durable."""
+
+    def setUp(self):
+        self.fleet_ = self.fleet("--lease", "2s", instances="a")
+        self.client = self.session(self.fleet_)
+        self.client.put(b"k", b"kept")
+
+    def test_of_an_instance(self):
+        header = self.header(self.fleet_, self.client, b"k")
+        owner = self.owner(self.fleet_, "a")
+        shutil.rmtree(self.fleet_.data_dir("a"))
+        with self.assertRaises(grpc.RpcError) as caught:
+            owner.call("Put", header, value=b"lost")
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INTERNAL)
+        routing, _ = api.routing_error(caught.exception)
+        self.assertEqual((routing.reason, routing.applied), ("STORE_ERROR", APPLIED_MAYBE))
+        with self.assertRaises(grpc.RpcError) as caught:
+            owner.call("Put", self.header(self.fleet_, self.client, b"k"), value=b"lost")
+        self.assertEqual(api.routing_error(caught.exception)[0].applied, APPLIED_NO)
+        self.fleet_.wait_state("a", "dead")
+
+    def test_of_an_instance_that_nobody_writes_to(self):
+        shutil.rmtree(self.fleet_.data_dir("a"))
+        self.fleet_.wait_state("a", "dead")
+
+    def test_of_the_coordinator(self):
+        shutil.rmtree(self.fleet_.data_dir("coordinator"))
+        for _ in range(2):
+            with self.assertRaises(StatementFailed) as caught:
+                self.client.put(b"new", b"lost")
+            self.assertIn(caught.exception.reason, ("STORE_ERROR", "READ_ONLY"))
+        self.assertEqual(self.client.read(b"k").key.value, b"kept")
 
 
 @unittest.skipIf(MISSING, MISSING)

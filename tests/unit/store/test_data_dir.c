@@ -222,6 +222,15 @@ Test(data_dir, heartbeat_fails_with_the_disk)
     cr_assert_eq(test_disk_calls(TEST_DISK_SYNC) - before, 1);
 }
 
+Test(data_dir, heartbeat_fails_in_a_deleted_directory)
+{
+    reopen();
+    cr_assert_eq(store_data_dir_heartbeat(dir, 1, &err), RT_OK);
+    cr_assert_eq(unlink(temporary_path("data/HEARTBEAT")), 0);
+    cr_assert_eq(store_data_dir_heartbeat(dir, 2, &err), RT_DATA_LOSS);
+    cr_assert_not_null(strstr(err.message, path), "%s", err.message);
+}
+
 Test(data_dir, a_copy_is_known_until_it_is_adopted)
 {
     struct store_data_dir *copy = NULL;

@@ -275,6 +275,30 @@ Test(lmdb, failed_fsync_is_unknown_and_so_is_the_rest)
     cr_assert_str_eq(put("d", "4"), "C");
 }
 
+Test(lmdb, commit_into_a_deleted_file_is_unknown_and_so_is_the_rest)
+{
+    reopen();
+    cr_assert_str_eq(put("a", "1"), "C");
+    cr_assert_eq(unlink(temporary_path("store/data.mdb")), 0);
+    cr_assert_str_eq(put("b", "2"), "?");
+    cr_assert_eq(close(open(temporary_path("store/data.mdb"), O_CREAT | O_WRONLY, 0600)), 0);
+    cr_assert_str_eq(put("c", "3"), "?", "another file of that name is not this one");
+}
+
+Test(lmdb, commit_into_a_directory_that_was_moved_counts)
+{
+    char moved[512];
+
+    (void)snprintf(moved, sizeof(moved), "%s", temporary_path("moved"));
+    reopen();
+    cr_assert_eq(rename(temporary_path("store"), moved), 0);
+    cr_assert_str_eq(put("a", "1"), "C");
+    close_store();
+    options.path = moved;
+    reopen();
+    cr_assert(has("a"));
+}
+
 /* Fails one write after `countdown` others, then opens the store again. What was acknowledged must
  * be there, what was refused must not. Returns false when the fault was past the last write. */
 static bool check_write_fault(int errno_value, size_t countdown)
