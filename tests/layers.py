@@ -30,7 +30,7 @@ ALLOWED = {
 SHELL_FILES = {
     "coordinator": {"main.c", "server.c", "server.h", "options.c", "options.h"},
     "instance": {"main.c", "server.c", "server.h", "options.c", "options.h"},
-    "esi-client": {"main.c", "run.c", "run.h", "options.c", "options.h"},
+    "esi-client": {"client.c", "client.h", "main.c", "run.c", "run.h", "options.c", "options.h"},
 }
 # beginning of an include -> who may use it
 LIBRARIES = {
