@@ -173,7 +173,8 @@ static enum model_exit print(struct cli_context *context, const struct cli_state
     } else {
         append_text(context, statement, response, &result);
         append_remarks(context, statement, response, &remarks);
-        (void)fwrite(remarks.data, 1, remarks.size, context->err);
+        if (remarks.size > 0)
+            (void)fwrite(remarks.data, 1, remarks.size, context->err);
     }
     code = cli_report_result(context, &result);
     rt_buffer_deinit(&result);
