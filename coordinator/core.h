@@ -47,6 +47,9 @@ RT_MUST_USE enum rt_code coord_core_load(struct coord_core *core, struct rt_byte
 /* Begins a new term. */
 void coord_core_start(struct coord_core *core);
 
+/* Who answers, for what is refused without the core. */
+void coord_core_responder(const struct coord_core *core, struct model_responder *ret_responder);
+
 /* Inbound calls of RegistryService, CoordinatorService and AdminService kinds. */
 void coord_core_submit(struct coord_core *core, struct model_call *call);
 

@@ -19,6 +19,11 @@ struct server {
 
 /* ---- the face of the core ---- */
 
+static void core_responder(const void *core, struct model_responder *ret_responder)
+{
+    coord_core_responder(core, ret_responder);
+}
+
 static void core_submit(void *core, struct model_call *call)
 {
     coord_core_submit(core, call);
@@ -67,6 +72,7 @@ static void core_drain(void *core, void *argument)
 }
 
 static const struct host_core_ops core_ops = {
+    .responder = core_responder,
     .submit = core_submit,
     .cancel = core_cancel,
     .call_done = core_call_done,

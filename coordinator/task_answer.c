@@ -24,16 +24,21 @@ struct rt_bytes coord_call_key(const struct model_call *call)
     return (struct rt_bytes){0};
 }
 
+void coord_core_responder(const struct coord_core *core, struct model_responder *ret_responder)
+{
+    *ret_responder = (struct model_responder){
+        .term = core->meta.term,
+        .placement_version = core->route,
+    };
+}
+
 void coord_task_reply(struct coord_core *core, struct coord_task *task)
 {
     struct model_call *call = task->call;
 
     if (!call)
         return;
-    call->response.responder = (struct model_responder){
-        .term = core->meta.term,
-        .placement_version = core->route,
-    };
+    coord_core_responder(core, &call->response.responder);
     call->state = NULL;
     task->call = NULL;
     rt_list_push_back(&core->effects.replies, &call->link);

@@ -89,14 +89,17 @@ void inst_answer_refuse(struct inst_core *core, struct model_call *call, const s
     inst_answer_send(core, call);
 }
 
+void inst_core_responder(const struct inst_core *core, struct model_responder *ret_responder)
+{
+    memcpy(ret_responder->name, core->config.name, sizeof(ret_responder->name));
+    ret_responder->incarnation = core->membership.incarnation;
+    ret_responder->term = core->meta.term;
+    ret_responder->placement_version = core->placement_version;
+}
+
 void inst_answer_send(struct inst_core *core, struct model_call *call)
 {
-    struct model_responder *responder = &call->response.responder;
-
-    memcpy(responder->name, core->config.name, sizeof(responder->name));
-    responder->incarnation = core->membership.incarnation;
-    responder->term = core->meta.term;
-    responder->placement_version = core->placement_version;
+    inst_core_responder(core, &call->response.responder);
     call->state = NULL;
     rt_list_push_back(&core->effects.replies, &call->link);
 }

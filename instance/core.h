@@ -62,6 +62,9 @@ enum {
  * they will look at. Changes nothing. */
 void inst_core_expect(const struct inst_core *core, const struct rt_bytes *keys, size_t n_keys);
 
+/* Who answers, for what is refused without the core. */
+void inst_core_responder(const struct inst_core *core, struct model_responder *ret_responder);
+
 /* Inbound calls of OwnershipService and InstanceService kinds. */
 void inst_core_submit(struct inst_core *core, struct model_call *call);
 void inst_core_cancel(struct inst_core *core, struct model_call *call);

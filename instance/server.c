@@ -40,6 +40,11 @@ static void core_expect(const void *core, const struct rt_bytes *keys, size_t n_
     inst_core_expect(core, keys, n_keys);
 }
 
+static void core_responder(const void *core, struct model_responder *ret_responder)
+{
+    inst_core_responder(core, ret_responder);
+}
+
 static void core_submit(void *core, struct model_call *call)
 {
     inst_core_submit(core, call);
@@ -88,6 +93,7 @@ static void core_leave(void *core, void *argument)
 }
 
 static const struct host_core_ops core_ops = {
+    .responder = core_responder,
     .expect = core_expect,
     .submit = core_submit,
     .cancel = core_cancel,

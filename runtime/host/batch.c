@@ -212,8 +212,11 @@ static void mark_ready(struct batch_stream *stream)
 
 static void close_one(struct batch *batch)
 {
-    if (--batch->n_open == 0)
-        mark_ready(batch->stream);
+    if (--batch->n_open > 0)
+        return;
+    if (!batch->has_responder)
+        host_responder(batch->stream->host, &batch->response.responder);
+    mark_ready(batch->stream);
 }
 
 static void note_answer(struct host_inbound *inbound)
@@ -449,7 +452,7 @@ static void go_on(struct batch_stream *stream)
     reads = !ends && takes_read(stream);
     host_unlock(host);
     if (ends && is_draining)
-        host_stream_finish_draining(rpc);
+        host_stream_finish_draining(host, rpc);
     else if (ends)
         rpc_call_finish(rpc, NULL);
     else if (reads)

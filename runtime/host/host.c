@@ -9,6 +9,7 @@
 #include "runtime/host/batch.h"
 #include "runtime/host/internal.h"
 #include "runtime/host/lane.h"
+#include "runtime/wire/response.h"
 
 void host_lock(struct host *host)
 {
@@ -115,6 +116,20 @@ bool host_submit(struct host *host, struct host_inbound *inbound)
     host_unlock(host);
     carry_out(host, &step);
     return is_answered;
+}
+
+void host_responder(const struct host *host, struct model_responder *ret_responder)
+{
+    if (host->options.ops->responder)
+        host->options.ops->responder(host->options.core, ret_responder);
+}
+
+void host_refuse(struct host *host, struct model_response *response, const struct rt_error *err)
+{
+    wire_response_refuse(response, err);
+    host_lock(host);
+    host_responder(host, &response->responder);
+    host_unlock(host);
 }
 
 void host_cancel(struct host *host, struct host_inbound *inbound)

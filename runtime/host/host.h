@@ -22,8 +22,10 @@ enum {
 
 /* The face that every core has; the pointers get the core. `submit` and `cancel` may be NULL for a
  * core that takes no calls, `txn_done` for one that makes no transactions. `expect` (may be NULL):
- * operations on these 1..HOST_EXPECT_MAX keys are about to be submitted; changes nothing. */
+ * operations on these 1..HOST_EXPECT_MAX keys are about to be submitted; changes nothing.
+ * `responder` (may be NULL): who answers what does not reach the core. */
 struct host_core_ops {
+    void (*responder)(const void *core, struct model_responder *ret_responder);
     void (*expect)(const void *core, const struct rt_bytes *keys, size_t n_keys);
     void (*submit)(void *core, struct model_call *call);
     void (*cancel)(void *core, struct model_call *call);

@@ -26,21 +26,21 @@ static struct served *served_of(struct host_inbound *inbound)
 }
 
 /* Prepares the call and decodes the request; on failure the response is filled. */
-static bool begin(struct served *served, struct rpc_call *rpc, const ProtobufCMessage *request,
+static bool begin(struct host *host, struct served *served, const ProtobufCMessage *request,
                   void (*answer)(struct host_inbound *inbound))
 {
     const struct wire_method *method = wire_method_of_request(request->descriptor);
     struct model_call *call = &served->inbound.call;
     struct rt_error err = RT_ERROR_INIT;
 
-    served->rpc = rpc_call_ref(rpc);
+    (void)rpc_call_ref(served->rpc);
     served->inbound.answer = answer;
     rt_list_init(&served->inbound.host_link);
     model_call_init(call, method->kind);
     call->response.responder = (struct model_responder){0};
     if (wire_request_decode(method, request, &call->arena, &call->request, &err) == RT_OK)
         return true;
-    wire_response_refuse(&call->response, &err);
+    host_refuse(host, &call->response, &err);
     return false;
 }
 
@@ -75,7 +75,8 @@ static void on_unary(struct rpc_call *rpc, const ProtobufCMessage *request, void
     struct host *host = ctx;
     struct served *served = rpc_call_user(rpc);
 
-    if (!begin(served, rpc, request, answer_unary)) {
+    served->rpc = rpc;
+    if (!begin(host, served, request, answer_unary)) {
         answer_unary(&served->inbound);
         return;
     }
@@ -124,15 +125,16 @@ void host_stream_finish(struct host *host, struct host_stream *stream, const str
         rpc_call_finish(stream->rpc, err);
 }
 
-void host_stream_finish_draining(struct rpc_call *rpc)
+void host_stream_finish_draining(struct host *host, struct rpc_call *rpc)
 {
     struct model_response response = {0};
     struct rt_error err = RT_ERROR_INIT;
     uint8_t detail[WIRE_STATUS_MAX];
 
-    model_response_fail(&response, MODEL_REASON_DRAINING, "the service is shutting down");
-    (void)rt_fail_reason(&err, response.code, model_reason_name(MODEL_REASON_DRAINING), "%s",
-                         response.error.message);
+    (void)rt_fail_reason(&err, model_reason_code(MODEL_REASON_DRAINING),
+                         model_reason_name(MODEL_REASON_DRAINING), "%s",
+                         model_reason_meaning(MODEL_REASON_DRAINING));
+    host_refuse(host, &response, &err);
     err.detail = rt_bytes_of(detail, wire_status_build(&response, detail));
     rpc_call_finish(rpc, &err);
 }
@@ -151,7 +153,7 @@ static void go_on(struct host *host, struct host_stream *stream)
     host_unlock(host);
     /* From here on the next message may be under way in the same memory. */
     if (ends)
-        host_stream_finish_draining(rpc);
+        host_stream_finish_draining(host, rpc);
     else if (!is_draining)
         rpc_call_read_next(rpc);
 }
@@ -202,8 +204,9 @@ static void on_message(struct rpc_call *rpc, const ProtobufCMessage *message, vo
 
     if (!take_message(host, &served->stream))
         return;
+    served->rpc = rpc;
     served->exchange_id = exchange.id;
-    if (!begin(served, rpc, message, answer_message)) {
+    if (!begin(host, served, message, answer_message)) {
         answer_message(&served->inbound);
         return;
     }
@@ -256,7 +259,7 @@ void host_end_streams(struct host *host)
     host_unlock(host);
 
     for (size_t i = 0; i < n_idle; i++) {
-        host_stream_finish_draining(idle[i]);
+        host_stream_finish_draining(host, idle[i]);
         (void)rpc_call_unref(idle[i]);
     }
     (void)rt_free(idle);

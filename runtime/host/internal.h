@@ -97,6 +97,12 @@ static inline struct host_inbound *host_inbound_of(struct model_call *call)
  * in either case `inbound` may be gone. */
 bool host_submit(struct host *host, struct host_inbound *inbound);
 
+/* Who answers what does not reach the core. With the lock held. */
+void host_responder(const struct host *host, struct model_responder *ret_responder);
+
+/* The failure of a call that does not reach the core. Without a lock. */
+void host_refuse(struct host *host, struct model_response *response, const struct rt_error *err);
+
 /* Tells the core unless the call was answered. */
 void host_cancel(struct host *host, struct host_inbound *inbound);
 
@@ -107,7 +113,7 @@ void host_call_done(struct host *host, struct model_call *call);
 void host_stream_finish(struct host *host, struct host_stream *stream, const struct rt_error *err);
 
 /* The end, once claimed, of a stream whose server drains: what is not answered was not taken. */
-void host_stream_finish_draining(struct rpc_call *rpc);
+void host_stream_finish_draining(struct host *host, struct rpc_call *rpc);
 
 /* ---- outbound.c ---- */
 

@@ -166,7 +166,7 @@ static void on_open(struct rpc_call *rpc, const ProtobufCMessage *request, void 
     host_unlock(watch->host);
 
     if (wire_request_decode(method, request, &call->arena, &call->request, &err) != RT_OK) {
-        wire_response_refuse(&call->response, &err);
+        host_refuse(watch->host, &call->response, &err);
         (void)send_answer(watch);
     } else if (submit(watch)) {
         pump(watch);

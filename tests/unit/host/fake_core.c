@@ -469,7 +469,14 @@ static struct model_effects *effects(void *pointer)
     return &((struct fake_core *)pointer)->effects;
 }
 
+static void responder(const void *pointer, struct model_responder *ret_responder)
+{
+    rt_assert(!((const struct fake_core *)pointer)->is_in_step);
+    *ret_responder = (struct model_responder){.name = FAKE_NAME, .incarnation = 3, .term = 4};
+}
+
 const struct host_core_ops fake_core_ops = {
+    .responder = responder,
     .expect = expect,
     .submit = submit,
     .cancel = cancel,

@@ -18,6 +18,8 @@ enum {
     FAKE_LOG_MAX = 1024,
 };
 
+#define FAKE_NAME "fake" /* who refuses what does not reach the core */
+
 enum fake_mode {
     FAKE_NOW,   /* answer inside submit */
     FAKE_TICK,  /* ask for a tick at once and answer there */

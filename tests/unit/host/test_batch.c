@@ -32,6 +32,7 @@ struct batch_answer {
     enum rt_code code; /* of the batch as a whole */
     enum model_reason reason;
     enum model_applied applied;
+    char responder[MODEL_NAME_MAX + 1];
     size_t n;
     struct seen results[RESULTS_MAX];
 };
@@ -48,6 +49,7 @@ static struct {
     size_t n_refused; /* results with LIMIT_REACHED */
     enum rt_code code;
     enum model_reason reason;
+    char responder[MODEL_NAME_MAX + 1]; /* of the end */
     bool is_reading_paused;
 } client;
 
@@ -78,6 +80,7 @@ static void on_message(struct rpc_client_stream *rpc, const ProtobufCMessage *me
     wire_response_decode(MODEL_CALL_PIPELINE, message, NULL, &memory, &response);
     *answer =
         (struct batch_answer){.id = wire_response_exchange_id(message), .code = response.code};
+    memcpy(answer->responder, response.responder.name, sizeof(answer->responder));
     if (response.code != RT_OK) {
         answer->reason = response.error.reason;
         answer->applied = response.error.applied;
@@ -106,6 +109,7 @@ static void on_done(struct rpc_client_stream *rpc, const struct rt_error *err, v
     if (err) {
         wire_response_decode(MODEL_CALL_PIPELINE, NULL, err, &memory, &response);
         client.reason = response.error.reason;
+        memcpy(client.responder, response.responder.name, sizeof(client.responder));
     }
     rt_arena_reset(&memory);
     latch_add(&client.done);
@@ -267,6 +271,7 @@ Test(batch, an_empty_one_is_answered)
     post(7, 0);
     latch_wait(&client.messages, 1);
     check_answer(0, 7, 0, 0);
+    cr_assert_str_eq(client.answers[0].responder, FAKE_NAME);
     tear_down();
 }
 
@@ -358,6 +363,7 @@ Test(batch, bad_shared_fields_refuse_all_of_it_and_the_stream_goes_on)
     cr_assert_eq(client.answers[0].id, 1);
     cr_assert_eq(client.answers[0].code, RT_INVALID_ARGUMENT);
     cr_assert_eq(client.answers[0].applied, MODEL_APPLIED_NO);
+    cr_assert_str_eq(client.answers[0].responder, FAKE_NAME);
     check_answer(1, 2, 1, 3);
     cr_assert_eq(latch_count(&node->core.submits), 1);
     tear_down();
@@ -592,6 +598,7 @@ Test(batch, a_drain_ends_an_idle_stream)
     latch_wait(&client.done, 1);
     cr_assert_eq(client.code, RT_UNAVAILABLE);
     cr_assert_eq(client.reason, MODEL_REASON_DRAINING);
+    cr_assert_str_eq(client.responder, FAKE_NAME);
     tear_down();
 }
 

@@ -93,6 +93,8 @@ Test(unary, an_invalid_request_is_refused_with_details)
     cr_assert_eq(call.response.code, RT_INVALID_ARGUMENT);
     cr_assert_eq(call.response.error.reason, MODEL_REASON_INVALID_FIELD);
     cr_assert_eq(call.response.error.applied, MODEL_APPLIED_NO);
+    cr_assert_str_eq(call.response.responder.name, FAKE_NAME);
+    cr_assert_eq(call.response.responder.term, 4);
     client_call_deinit(&call);
     cr_assert_eq(client_call_now(&rig, MODEL_CALL_SET, 1), RT_OK);
     cr_assert_eq(latch_count(&node->core.submits), 1);
