@@ -124,7 +124,11 @@ static void begin(struct coord_core *core, struct coord_task *task)
         return;
     }
     if (is_past(session, request) && statements[request->kind].writes) {
-        coord_execute_refuse(core, task, MODEL_REASON_OUTCOME_UNKNOWN);
+        coord_task_fail(core, task, MODEL_REASON_OUTCOME_UNKNOWN,
+                        "the client has finished with all requests below %llu, this is %llu",
+                        (unsigned long long)session->done_below,
+                        (unsigned long long)request->request_id.seq);
+        coord_task_finish(core, task);
         return;
     }
     if (statements[request->kind].writes && core->mode == COORD_MODE_READ_ONLY) {

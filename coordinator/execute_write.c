@@ -83,10 +83,13 @@ void coord_execute_set(struct coord_core *core, struct coord_task *task)
     if (!coord_execute_latch(core, task, stays) ||
         !coord_execute_may(core, task, task->latched, &check) || !reach(core, task, false))
         return;
-    if (may_be_lost(task))
-        coord_execute_refuse(core, task, MODEL_REASON_OUTCOME_UNKNOWN);
-    else
+    if (!may_be_lost(task)) {
         coord_execute_forward(core, task, task->latched, MODEL_CALL_SET, check.token, on_written);
+        return;
+    }
+    coord_task_fail(core, task, MODEL_REASON_OUTCOME_UNKNOWN,
+                    "an earlier attempt may have been lost with an earlier process of the owner");
+    coord_task_finish(core, task);
 }
 
 /* ---- STORE, PUT ------------------------------------------------------------------------------ */

@@ -156,6 +156,14 @@ void coord_registry_leave(struct coord_core *core, struct coord_task *task)
     coord_task_finish(core, task);
 }
 
+/* Of the process that this incarnation was given to, and not of a copy of it. */
+static bool is_registered(const struct coord_member *member,
+                          const struct model_renew_request *request)
+{
+    return model_id_equal(&member->row.boot_id, &request->boot_id) &&
+           model_id_equal(&member->row.store_id, &request->store_id);
+}
+
 void coord_registry_renew(struct coord_core *core, struct coord_task *task)
 {
     const struct model_renew_request *request = &task->call->request.renew;
@@ -164,6 +172,9 @@ void coord_registry_renew(struct coord_core *core, struct coord_task *task)
 
     if (!member) {
         coord_registry_refuse(core, task, request->name, request->incarnation);
+    } else if (!is_registered(member, request)) {
+        coord_task_fail(core, task, MODEL_REASON_INCARNATION_DEAD,
+                        "another process is this incarnation of '%s'", request->name);
     } else {
         member->last_grant_us = coord_now_us(core);
         if (member->entries_free != request->entries_free) {

@@ -90,6 +90,9 @@ static void open_new(struct coord_core *core, struct coord_task *task)
 
     while (model_id_is_none(&id) || coord_sessions_find(&core->sessions, &id))
         id = random_id(core);
+    /* Nobody can ask for this session a second time. */
+    if (model_id_is_none(&row.client))
+        row.client = id;
     memcpy(row.name, request->name, sizeof(row.name));
     session = coord_sessions_add(&core->sessions, &id);
     session->state = COORD_SESSION_OPENING;
@@ -108,8 +111,6 @@ void coord_session_open(struct coord_core *core, struct coord_task *task)
 
     if (model_name_check("session name", rt_bytes_of_string(request->name), &err) != RT_OK) {
         coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "%s", err.message);
-    } else if (model_id_is_none(&request->request_id.client)) {
-        coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "request_id.client must be set");
     } else if (session && session->state == COORD_SESSION_OPEN) {
         reply_opened(core, task, session);
         return;

@@ -250,6 +250,17 @@ static void apply(struct inst_core *core, struct inst_row *row, struct model_cal
         read_value(core, row, call, access);
 }
 
+/* Check 7: the request id was used before, and its answer is not there to be given again. */
+static void refuse_repeated(struct inst_core *core, const struct inst_row *row,
+                            struct model_call *call)
+{
+    inst_answer_fail(core, call, row, MODEL_REASON_OUTCOME_UNKNOWN,
+                     "request %llu of this client may have been carried out before, and what came "
+                     "of it is not remembered",
+                     (unsigned long long)header_of(call)->request_id.seq);
+    inst_answer_send(core, call);
+}
+
 static void decide(struct inst_core *core, struct inst_row *row, struct model_call *call,
                    const struct inst_verdict *verdict, enum inst_access access)
 {
@@ -260,7 +271,10 @@ static void decide(struct inst_core *core, struct inst_row *row, struct model_ca
         apply(core, row, call, access);
         break;
     case INST_CHECK_REFUSE:
-        inst_answer_refuse(core, call, row, verdict->reason);
+        if (verdict->reason == MODEL_REASON_OUTCOME_UNKNOWN)
+            refuse_repeated(core, row, call);
+        else
+            inst_answer_refuse(core, call, row, verdict->reason);
         break;
     case INST_CHECK_PULL:
         inst_pull_wait(core, call, row, verdict->reason);

@@ -98,6 +98,14 @@ class Limits(OneFleetCase):
                 self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD",
                                     stub.OpenSession, request)
 
+    def test_session_without_a_request_id(self):
+        stub = self.client.stub
+        ids = {stub.OpenSession(pb.OpenSessionRequest(name="n"), timeout=10).session_id
+               for _ in range(2)}
+        self.assertEqual(len(ids), 2)
+        for session_id in ids:
+            stub.CloseSession(pb.CloseSessionRequest(session_id=session_id), timeout=10)
+
     def test_message_of_more_than_4_mib(self):
         for name, (service, method) in SERVICES.items():
             call = self.channel(name).unary_unary(f"/redistinto.v1.{service}/{method}", identity,

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/coordinator/driver.h"
 
+#include "coordinator/rows.h"
 #include "runtime/base/alloc.h"
 
 /* ---- store ----------------------------------------------------------------------------------- */
@@ -523,14 +524,37 @@ uint64_t driver_join(struct driver *driver, const char *name, uint8_t boot)
     return incarnation;
 }
 
+/* The process of that name that the store knows of. */
+static void identify(const struct driver *driver, struct model_renew_request *request)
+{
+    for (size_t i = 0; i < driver->n_rows; i++) {
+        struct coord_member_row row;
+        enum coord_row_kind kind;
+        struct rt_bytes name;
+
+        cr_assert_eq(coord_rows_parse_key(driver->rows[i].key, &kind, &name, NULL), RT_OK);
+        if (kind != COORD_ROW_MEMBER || !rt_bytes_equal(name, rt_bytes_of_string(request->name)))
+            continue;
+        cr_assert_eq(coord_rows_get_member(driver->rows[i].value, &row, NULL), RT_OK);
+        request->store_id = row.store_id;
+        request->boot_id = row.boot_id;
+    }
+}
+
+void driver_renew_begin(struct driver *driver, const char *name, uint64_t incarnation,
+                        struct model_renew_request *ret_request)
+{
+    *ret_request = (struct model_renew_request){.incarnation = incarnation, .entries_free = 100};
+    (void)snprintf(ret_request->name, sizeof(ret_request->name), "%s", name);
+    identify(driver, ret_request);
+}
+
 enum model_reason driver_renew(struct driver *driver, const char *name, uint64_t incarnation)
 {
     struct model_call *call = driver_new_call(driver, MODEL_CALL_RENEW);
     enum model_reason reason;
 
-    (void)snprintf(call->request.renew.name, sizeof(call->request.renew.name), "%s", name);
-    call->request.renew.incarnation = incarnation;
-    call->request.renew.entries_free = 100;
+    driver_renew_begin(driver, name, incarnation, &call->request.renew);
     driver_submit(driver, call);
     reason = driver_reason(call);
     (void)driver_free_call(call);

@@ -111,6 +111,9 @@ struct model_call *driver_register(struct driver *driver, const char *name, cons
                                    uint8_t boot);
 /* Registers, reconciles with nothing held; returns the incarnation. */
 uint64_t driver_join(struct driver *driver, const char *name, uint8_t boot);
+/* As the process of that name in the store would send it. */
+void driver_renew_begin(struct driver *driver, const char *name, uint64_t incarnation,
+                        struct model_renew_request *ret_request);
 enum model_reason driver_renew(struct driver *driver, const char *name, uint64_t incarnation);
 void driver_leave(struct driver *driver, const char *name, uint64_t incarnation);
 

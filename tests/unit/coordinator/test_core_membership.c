@@ -95,6 +95,26 @@ Test(core_membership, C36_a_used_name_is_refused_and_the_first_is_untouched)
     driver_deinit(&d);
 }
 
+/* A process or a data directory that was copied goes on as if nothing had happened. */
+Test(core_membership, a_renew_of_another_process_or_store_is_refused)
+{
+    uint64_t incarnation;
+
+    begin();
+    incarnation = driver_join(&d, "A", 1);
+    for (int i = 0; i < 2; i++) {
+        struct model_call *call = driver_new_call(&d, MODEL_CALL_RENEW);
+        struct model_renew_request *request = &call->request.renew;
+
+        driver_renew_begin(&d, "A", incarnation, request);
+        (i == 0 ? &request->boot_id : &request->store_id)->bytes[0] ^= 1;
+        driver_submit(&d, call);
+        driver_expect(finish(call), MODEL_REASON_INCARNATION_DEAD);
+    }
+    driver_expect(driver_renew(&d, "A", incarnation), MODEL_REASON_NONE);
+    driver_deinit(&d);
+}
+
 Test(core_membership, a_new_process_on_the_same_store_takes_over_at_once)
 {
     uint64_t first;

@@ -578,8 +578,7 @@ Test(core_paths, the_free_entries_of_a_renewal_are_shown)
 
     begin(MODEL_LOCKING_REQUIRED, COORD_OWNER_DOWN_FORGET);
     call = driver_new_call(&d, MODEL_CALL_RENEW);
-    (void)snprintf(call->request.renew.name, MODEL_NAME_MAX, "A");
-    call->request.renew.incarnation = 1;
+    driver_renew_begin(&d, "A", 1, &call->request.renew);
     call->request.renew.entries_free = 42;
     driver_submit(&d, call);
     driver_expect(finish(call), MODEL_REASON_NONE);

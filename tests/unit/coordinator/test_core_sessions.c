@@ -106,7 +106,29 @@ Test(core_sessions, open_checks_its_fields)
     begin();
     driver_expect(finish(open_call("", 1, 1)), MODEL_REASON_INVALID_FIELD);
     driver_expect(finish(open_call("a/b", 1, 1)), MODEL_REASON_INVALID_FIELD);
-    driver_expect(finish(open_call("x", 0, 1)), MODEL_REASON_INVALID_FIELD);
+    driver_deinit(&d);
+}
+
+Test(core_sessions, opening_without_a_request_id_opens_another_each_time)
+{
+    struct model_call *calls[2];
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        calls[i] = open_call("x", 0, 0);
+        driver_expect(driver_reason(calls[i]), MODEL_REASON_NONE);
+    }
+    cr_assert_not(model_id_equal(&calls[0]->response.open_session.session_id,
+                                 &calls[1]->response.open_session.session_id));
+    driver_restart(&d, false);
+    for (int i = 0; i < 2; i++) {
+        struct model_call *call = driver_new_call(&d, MODEL_CALL_KEEP_ALIVE);
+
+        call->request.session.session_id = calls[i]->response.open_session.session_id;
+        driver_submit(&d, call);
+        driver_expect(finish(call), MODEL_REASON_NONE);
+        (void)driver_free_call(calls[i]);
+    }
     driver_deinit(&d);
 }
 
