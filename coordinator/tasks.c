@@ -367,6 +367,13 @@ static void apply_commit(struct coord_core *core, struct coord_task *task)
         coord_key_apply(core, task->latched, task->change == COORD_ROW_PUT ? &task->row : NULL);
 }
 
+static void become_read_only(struct coord_core *core)
+{
+    if (core->mode != COORD_MODE_READ_ONLY)
+        model_effects_tell(&core->effects, RT_LOG_ERROR, "event=read_only reason=STORE_ERROR");
+    core->mode = COORD_MODE_READ_ONLY;
+}
+
 void coord_core_txn_done(struct coord_core *core, struct store_txn *txn)
 {
     struct coord_task *task = txn->ctx;
@@ -378,7 +385,7 @@ void coord_core_txn_done(struct coord_core *core, struct store_txn *txn)
     if (task->outcome == STORE_COMMITTED)
         apply_commit(core, task);
     else if (task->outcome == STORE_UNKNOWN)
-        core->mode = COORD_MODE_READ_ONLY;
+        become_read_only(core);
     task->change = COORD_ROW_UNCHANGED;
     task->done_written = false;
     task->txn_number = 0;

@@ -324,13 +324,20 @@ static void row_done(struct inst_core *core, struct inst_op *op, enum store_outc
         inst_registry_drained(core);
 }
 
+static void become_read_only(struct inst_core *core)
+{
+    if (!core->read_only)
+        model_effects_tell(&core->effects, RT_LOG_ERROR, "event=read_only reason=STORE_ERROR");
+    core->read_only = true;
+}
+
 void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
 {
     struct inst_op *op = txn->ctx;
     enum store_outcome outcome = txn->outcome;
 
     if (outcome == STORE_UNKNOWN)
-        core->read_only = true;
+        become_read_only(core);
     if (op->has_meta && outcome != STORE_COMMITTED) {
         core->meta_dirty = true;
         core->meta_retry_at_us = inst_now(core) + META_RETRY_US;

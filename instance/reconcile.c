@@ -161,9 +161,18 @@ static void unload_quarantined(struct inst_core *core)
     }
 }
 
+static void tell_of_quarantined(struct inst_core *core)
+{
+    size_t n = core->rows.n[INST_ROW_QUARANTINED];
+
+    if (n > 0)
+        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=keys_quarantined n=%zu", n);
+}
+
 static void reconciled(struct inst_core *core)
 {
     unload_quarantined(core);
+    tell_of_quarantined(core);
     inst_membership_move(&core->membership, INST_MEMBERSHIP_LEASING, inst_now(core));
     inst_membership_tick(&core->membership, core->now_us);
 }

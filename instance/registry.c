@@ -127,6 +127,9 @@ void inst_registry_start(struct inst_core *core)
 
 void inst_registry_register_again(struct inst_core *core, bool at_once)
 {
+    model_effects_tell(&core->effects, RT_LOG_WARNING, "event=registering_again incarnation=%llu",
+                       (unsigned long long)core->membership.incarnation);
+    core->lease_lost = false;
     inst_membership_move(&core->membership, INST_MEMBERSHIP_REGISTERING, inst_now(core));
     core->attempt++;
     if (at_once)
@@ -161,6 +164,8 @@ static void registered(struct inst_core *core, const struct model_register_respo
     core->meta.cluster_id = reg->cluster_id;
     core->meta.incarnation = reg->incarnation;
     core->meta_dirty = true;
+    model_effects_tell(&core->effects, RT_LOG_INFO, "event=registered incarnation=%llu term=%llu",
+                       (unsigned long long)reg->incarnation, (unsigned long long)core->meta.term);
     inst_membership_move(&core->membership, INST_MEMBERSHIP_RECORDING, core->now_us);
     core->membership.incarnation = reg->incarnation;
     write_meta(core);
@@ -241,6 +246,30 @@ void inst_registry_renew(struct inst_core *core)
     inst_membership_renew_sent(&core->membership, core->now_us);
 }
 
+/* Between the end of a lease that was served under, and its coming back. */
+static bool must_tell_of_lease(const struct inst_core *core)
+{
+    return core->membership.state == INST_MEMBERSHIP_SERVING && !core->lease_lost;
+}
+
+static void tell_of_lease(struct inst_core *core, uint64_t now_us)
+{
+    if (!must_tell_of_lease(core) || !inst_membership_is_fenced(&core->membership, now_us))
+        return;
+    core->lease_lost = true;
+    model_effects_tell(&core->effects, RT_LOG_WARNING, "event=lease_lost incarnation=%llu",
+                       (unsigned long long)core->membership.incarnation);
+}
+
+static void tell_of_grant(struct inst_core *core)
+{
+    if (!core->lease_lost || inst_membership_is_fenced(&core->membership, inst_now(core)))
+        return;
+    core->lease_lost = false;
+    model_effects_tell(&core->effects, RT_LOG_INFO, "event=lease_regained incarnation=%llu",
+                       (unsigned long long)core->membership.incarnation);
+}
+
 static void on_renew(struct inst_core *core, const struct model_response *response,
                      const struct inst_outbound *outbound)
 {
@@ -256,6 +285,7 @@ static void on_renew(struct inst_core *core, const struct model_response *respon
         return;
     }
     inst_membership_renew_granted(&core->membership, &lease, outbound->sent_us);
+    tell_of_grant(core);
     if (state == INST_MEMBERSHIP_LEASING)
         inst_membership_move(&core->membership, INST_MEMBERSHIP_SERVING, inst_now(core));
 }
@@ -383,6 +413,7 @@ void inst_registry_tick(struct inst_core *core, uint64_t now_us)
     if (now_us >= core->membership.retry_at_us)
         retry(core);
     inst_membership_tick(&core->membership, now_us);
+    tell_of_lease(core, now_us);
     inst_pull_expire(core, now_us);
     if (now_us >= core->leave_by_us)
         left(core);
@@ -394,5 +425,7 @@ uint64_t inst_registry_next_wakeup_us(const struct inst_core *core)
 
     if (core->leave_by_us < at)
         at = core->leave_by_us;
+    if (must_tell_of_lease(core) && core->membership.fence_at_us < at)
+        at = core->membership.fence_at_us;
     return at;
 }

@@ -102,6 +102,7 @@ struct inst_core {
     uint64_t meta_retry_at_us;
     uint64_t placement_version;
     uint64_t earlier_term; /* of the earlier coordinator that was told of; 0 = none */
+    bool lease_lost;       /* was told of */
     uint32_t key_max;
     uint64_t attempt;
     struct inst_reconcile reconcile;

@@ -117,6 +117,7 @@ Test(core_store, a_start_whose_commit_fails_serves_nobody)
     driver_expect(driver_reason(early), MODEL_REASON_READ_ONLY);
     driver_expect(driver_reason(late), MODEL_REASON_READ_ONLY);
     cr_assert_not(coord_core_is_serving(d.core));
+    cr_assert_eq(driver_n_events(&d, RT_LOG_ERROR, "read_only"), 1);
     (void)driver_free_call(early);
     (void)driver_free_call(late);
     driver_deinit(&d);

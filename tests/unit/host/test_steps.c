@@ -1,7 +1,11 @@
 /*
- * What a step leaves behind: transactions in order, wake-ups, readers under the lock; and what is
- * lost when the store goes first.
+ * What a step leaves behind: log lines, transactions in order, wake-ups, readers under the lock;
+ * and what is lost when the store goes first.
  */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "runtime/base/alloc.h"
 #include "runtime/store/memory.h"
 #include "tests/support/check.h"
@@ -43,6 +47,86 @@ static unsigned n_rows(void)
     cr_assert_eq(store_range(store, (struct rt_bytes){0}, note_row, NULL, &n, NULL), RT_OK);
     return n;
 }
+
+/* ---- events ---- */
+
+struct telling {
+    unsigned n;
+    enum rt_log_level level;
+};
+
+static void tell(void *pointer, void *argument)
+{
+    const struct telling *telling = argument;
+    struct fake_core *core = pointer;
+
+    for (unsigned i = 1; i <= telling->n; i++)
+        model_effects_tell(&core->effects, telling->level, "event=told percent=100%%s n=%u", i);
+}
+
+/* The lines that a step with these events writes; in static memory. */
+static const char *lines_of(unsigned n, enum rt_log_level level)
+{
+    static char text[65536];
+    struct telling telling = {.n = n, .level = level};
+    int kept = dup(STDERR_FILENO);
+    int ends[2];
+    ssize_t size;
+
+    cr_assert_eq(pipe2(ends, O_NONBLOCK), 0);
+    cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    host_node_step(node, tell, &telling);
+    cr_assert_eq(dup2(kept, STDERR_FILENO), STDERR_FILENO);
+    size = read(ends[0], text, sizeof(text) - 1);
+    text[size > 0 ? size : 0] = '\0';
+    (void)close(kept);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return text;
+}
+
+static unsigned count(const char *text, const char *part)
+{
+    unsigned n = 0;
+
+    for (const char *found = text; (found = strstr(found, part)) != NULL; found++)
+        n++;
+    return n;
+}
+
+Test(steps, events_are_log_lines_in_order)
+{
+    const char *lines;
+
+    set_up(FAKE_NOW);
+    rt_log_init("unit", RT_LOG_WARNING);
+    lines = lines_of(2, RT_LOG_ERROR);
+    cr_assert_eq(count(lines, "\n"), 2, "%s", lines);
+    cr_assert_eq(count(lines, "level=error service=unit"), 2, "%s", lines);
+    cr_assert_lt(strstr(lines, "event=told percent=100%s n=1\n"),
+                 strstr(lines, "event=told percent=100%s n=2\n"));
+    cr_assert_str_eq(lines_of(2, RT_LOG_INFO), "", "below the level");
+    cr_assert_str_eq(lines_of(0, RT_LOG_ERROR), "");
+    tear_down();
+}
+
+Test(steps, events_past_the_limit_are_counted)
+{
+    const char *lines;
+
+    set_up(FAKE_NOW);
+    rt_log_init("unit", RT_LOG_WARNING);
+    lines = lines_of(MODEL_EVENTS_MAX, RT_LOG_WARNING);
+    cr_assert_eq(count(lines, "event=told"), MODEL_EVENTS_MAX, "%s", lines);
+    cr_assert_eq(count(lines, "event=events_dropped"), 0);
+    lines = lines_of(MODEL_EVENTS_MAX + 3, RT_LOG_WARNING);
+    cr_assert_eq(count(lines, "event=told"), MODEL_EVENTS_MAX, "%s", lines);
+    cr_assert_eq(count(lines, "level=warning"), MODEL_EVENTS_MAX + 1);
+    cr_assert_eq(count(lines, "event=events_dropped n=3\n"), 1, "%s", lines);
+    tear_down();
+}
+
+/* ---- transactions ---- */
 
 Test(steps, a_call_waits_for_its_transaction)
 {

@@ -213,12 +213,21 @@ void driver_take(struct driver *driver)
     struct model_effects taken;
 
     model_effects_take(inst_core_effects(driver->core), &taken);
-    if (taken.n_events > 0)
-        driver->event = taken.events[taken.n_events - 1];
-    driver->n_events += taken.n_events;
+    for (size_t i = 0; i < taken.n_events; i++)
+        driver->events[driver->n_events++ % DRIVER_EVENTS_MAX] = taken.events[i];
     rt_list_splice_back(&driver->replies, &taken.replies);
     rt_list_splice_back(&driver->calls, &taken.calls);
     rt_list_splice_back(&driver->txns, &taken.txns);
+}
+
+size_t driver_n_events(const struct driver *driver, enum rt_log_level level, const char *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < driver->n_events && i < DRIVER_EVENTS_MAX; i++)
+        if (driver->events[i].level == level && strcmp(driver->events[i].text, text) == 0)
+            n++;
+    return n;
 }
 
 void driver_tick(struct driver *driver)

@@ -17,6 +17,7 @@ enum {
     DRIVER_TERM = 7,
     DRIVER_LEASE_MS = 3000,
     DRIVER_FENCE_US = 2500000, /* L - L/6 */
+    DRIVER_EVENTS_MAX = 32,
 };
 
 struct driver_row {
@@ -47,7 +48,7 @@ struct driver {
     struct model_held_row held[16]; /* what the instance reported; keys are copies */
     char held_keys[16][MODEL_KEY_MAX + 1];
     size_t n_held;
-    struct model_event event; /* the last line for the log */
+    struct model_event events[DRIVER_EVENTS_MAX]; /* the last ones, as a ring */
     size_t n_events;
 };
 
@@ -69,6 +70,9 @@ void driver_renew(struct driver *driver);
 /* Takes what a step left. */
 void driver_take(struct driver *driver);
 void driver_tick(struct driver *driver);
+
+/* How many lines for the log there were with exactly this text. */
+size_t driver_n_events(const struct driver *driver, enum rt_log_level level, const char *text);
 
 /* The only outbound call of that kind, not yet answered; asserts that there is one. */
 struct model_call *driver_outbound(struct driver *driver, enum model_call_kind kind);

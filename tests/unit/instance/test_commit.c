@@ -72,6 +72,7 @@ Test(commit, an_unknown_outcome_is_maybe_and_ends_all_writes)
     driver_commit(driver, STORE_UNKNOWN);
     cr_assert_eq(put->response.code, RT_INTERNAL);
     cr_assert_eq(put->response.error.applied, MODEL_APPLIED_MAYBE);
+    cr_assert_eq(driver_n_events(driver, RT_LOG_ERROR, "event=read_only reason=STORE_ERROR"), 1);
     driver_finish(driver, put, MODEL_REASON_STORE_ERROR);
     driver_finish(driver, waiting, MODEL_REASON_READ_ONLY);
     driver_expect(driver, driver_set(driver, "k", "x", 0), MODEL_REASON_READ_ONLY);
