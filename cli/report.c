@@ -16,18 +16,23 @@ struct failure {
     enum model_applied applied;
 };
 
+static void write_json(const struct failure *failure, struct rt_json *json)
+{
+    rt_json_object_begin(json, "error");
+    rt_json_string(json, "code", rt_code_name(failure->code));
+    rt_json_string(json, "reason", failure->reason);
+    rt_json_string(json, "message", failure->message);
+    rt_json_string(json, "applied", failure->applied == MODEL_APPLIED_NO ? "NO" : "MAYBE");
+    rt_json_object_end(json);
+}
+
 static void append_json(const struct failure *failure, struct rt_buffer *buffer)
 {
     struct rt_json json;
 
     rt_json_init(&json, buffer);
     rt_json_object_begin(&json, NULL);
-    rt_json_object_begin(&json, "error");
-    rt_json_string(&json, "code", rt_code_name(failure->code));
-    rt_json_string(&json, "reason", failure->reason);
-    rt_json_string(&json, "message", failure->message);
-    rt_json_string(&json, "applied", failure->applied == MODEL_APPLIED_NO ? "NO" : "MAYBE");
-    rt_json_object_end(&json);
+    write_json(failure, &json);
     rt_json_object_end(&json);
     rt_buffer_append_byte(buffer, '\n');
 }
@@ -85,19 +90,31 @@ enum model_exit cli_report_usage(struct cli_context *context, const struct rt_er
     return MODEL_EXIT_USAGE;
 }
 
+static struct failure failure_of(enum rt_code code, const struct model_error *error)
+{
+    return (struct failure){
+        .code = code,
+        .reason = error->reason == MODEL_REASON_NONE ? NULL : model_reason_name(error->reason),
+        .message = error->message,
+        .applied = error->applied,
+    };
+}
+
 enum model_exit cli_report_failure(struct cli_context *context,
                                    const struct model_response *response)
 {
-    enum model_reason reason = response->error.reason;
-    struct failure failure = {
-        .code = response->code,
-        .reason = reason == MODEL_REASON_NONE ? NULL : model_reason_name(reason),
-        .message = response->error.message,
-        .applied = response->error.applied,
-    };
+    struct failure failure = failure_of(response->code, &response->error);
 
     report(context, &failure);
-    return model_exit_of(response->code, reason);
+    return model_exit_of(response->code, response->error.reason);
+}
+
+void cli_report_write_failure(struct rt_json *json, enum rt_code code,
+                              const struct model_error *error)
+{
+    struct failure failure = failure_of(code, error);
+
+    write_json(&failure, json);
 }
 
 static bool write_all(FILE *stream, struct rt_bytes bytes)

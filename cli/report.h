@@ -11,6 +11,7 @@
 #include "cli/context.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/model/exit.h"
 #include "runtime/model/message.h"
 
@@ -23,6 +24,10 @@ enum model_exit cli_report_usage(struct cli_context *context, const struct rt_er
 /* What a service answered; response->code is not RT_OK. */
 enum model_exit cli_report_failure(struct cli_context *context,
                                    const struct model_response *response);
+
+/* The member "error" of the open object, for results that go on beside failures. */
+void cli_report_write_failure(struct rt_json *json, enum rt_code code,
+                              const struct model_error *error);
 
 /* Writes the buffer's content to stdout and flushes it. OK, or what was reported because the buffer
  * had failed or stdout takes no more. */

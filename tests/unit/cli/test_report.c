@@ -46,6 +46,25 @@ Test(report, failure_as_json)
     streams_close(&streams);
 }
 
+Test(report, failure_beside_other_members)
+{
+    struct model_response response = {0};
+    struct rt_buffer buffer = {0};
+    struct rt_json json;
+
+    fail_not_locked(&response);
+    rt_json_init(&json, &buffer);
+    rt_json_object_begin(&json, NULL);
+    rt_json_u64(&json, "line", 7);
+    cli_report_write_failure(&json, response.code, &response.error);
+    rt_json_object_end(&json);
+    cr_assert_str_eq(
+        rt_buffer_string(&buffer),
+        "{\"line\":7,\"error\":{\"code\":\"FAILED_PRECONDITION\",\"reason\":\"KEY_NOT_LOCKED\","
+        "\"message\":\"key 'a' is free\",\"applied\":\"NO\"}}");
+    rt_buffer_deinit(&buffer);
+}
+
 Test(report, failure_without_reason)
 {
     struct streams streams;
