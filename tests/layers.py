@@ -40,6 +40,7 @@ LIBRARIES = {
     "google/": ["runtime/wire/"],
     "uv.h": ["runtime/rpc/", "runtime/store/", "cli/"],
     "lmdb.h": ["runtime/store/"],
+    "histedit.h": ["cli/"],
     "ini.h": ["runtime/base/"],
 }
 GENERATED = {"redistinto/", "google/"}
