@@ -55,7 +55,8 @@ void esi_direct_follow_lease(struct esi_direct *direct)
     rt_list_for_each_safe (node, &direct->operations) {
         struct esi_operation *operation = RT_LIST_ENTRY(node, struct esi_operation, link);
 
-        if (operation->awaits_session)
+        /* One that goes on may find the session over and open another: the rest wait for that. */
+        if (operation->awaits_session && direct->lease_state == state)
             end_wait(direct, operation);
     }
 }

@@ -79,6 +79,31 @@ Test(direct_locks, locks_that_come_together_wait_for_one_session)
     direct_rig_deinit(&rig);
 }
 
+/* The lease counts from the request: this one was over before anybody heard of it. */
+Test(direct_locks, locks_that_wait_go_on_waiting_for_another_session)
+{
+    struct direct_rig rig;
+    struct model_call *operations[3], *call;
+
+    direct_rig_init(&rig);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++)
+        operations[i] = direct_rig_submit(&rig, MODEL_CALL_LOCK, "k");
+    call = direct_rig_take(&rig, MODEL_CALL_OPEN_SESSION);
+    rig.fake.now_us += 4000000;
+    model_response_ok(&call->response, MODEL_CALL_OPEN_SESSION);
+    call->response.open_session.lease_ms = 3000;
+    esi_direct_call_done(rig.direct, call);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++)
+        cr_assert_not(direct_rig_is_answered(&rig, operations[i]));
+    call = direct_rig_take(&rig, MODEL_CALL_OPEN_SESSION);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    model_response_ok(&call->response, MODEL_CALL_OPEN_SESSION);
+    call->response.open_session.lease_ms = 3000;
+    esi_direct_call_done(rig.direct, call);
+    cr_assert_eq(direct_rig_n_calls(&rig), RT_ARRAY_SIZE(operations));
+    direct_rig_deinit(&rig);
+}
+
 Test(direct_locks, a_lock_brings_its_route)
 {
     struct direct_rig rig;
