@@ -1,7 +1,8 @@
 /*
  * Where does a key live: see direct_state.h. Operations that need the route of one key wait for one
- * request to the coordinator. Invariant: a fetch has a waiter, and a live attempt or a pause. The
- * core's lock.
+ * request to the coordinator. A route serves all of them, whoever it is for: its owner checks it.
+ * Another answer may be older than an operation that came later, so that one asks again. Invariant:
+ * a fetch has a waiter, and a live attempt or a pause. The core's lock.
  */
 #include "esi-client/direct_state.h"
 
@@ -82,6 +83,8 @@ static void send(struct esi_direct *direct, struct esi_fetch *fetch)
     struct model_request request = {.kind = MODEL_CALL_ROUTE};
 
     fill(direct, fetch, &request.route);
+    rt_list_for_each (node, &fetch->waiters)
+        waiter_of(node)->was_asked_for = true;
     if (esi_post_send(&direct->post, &fetch->exchange, &request, esi_direct_now_us(direct),
                       ESI_DIRECT_ATTEMPT_US, NULL) == RT_OK)
         esi_direct_arm(direct, esi_exchange_wakeup_us(&fetch->exchange));
@@ -99,6 +102,7 @@ void esi_direct_fetch(struct esi_direct *direct, struct esi_operation *operation
     if (fetch->exchange.deadline_us < operation->exchange.deadline_us)
         fetch->exchange.deadline_us = operation->exchange.deadline_us;
     operation->fetch = fetch;
+    operation->was_asked_for = false;
     rt_list_push_back(&fetch->waiters, &operation->fetch_link);
     if (is_new)
         send(direct, fetch);
@@ -156,7 +160,7 @@ static void on_unplaced(struct esi_direct *direct, struct esi_fetch *fetch)
     while ((node = rt_list_pop_front(&waiters))) {
         struct esi_operation *operation = waiter_of(node);
 
-        if (places(esi_direct_statement(operation)))
+        if (places(esi_direct_statement(operation)) || !operation->was_asked_for)
             go_on_unless_paused(direct, operation);
         else
             esi_direct_data_unplaced(direct, operation);
@@ -169,7 +173,7 @@ static bool is_meant(const struct esi_operation *operation, enum model_statement
 {
     const struct model_request *request = &operation->call->request;
 
-    return esi_direct_statement(operation) == statement &&
+    return operation->was_asked_for && esi_direct_statement(operation) == statement &&
            (!places(statement) || request->data.value.size >= value_size);
 }
 

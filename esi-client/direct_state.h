@@ -48,6 +48,7 @@ struct esi_operation {
     struct rt_bytes key;
     struct esi_exchange exchange;
     struct esi_fetch *fetch;
+    bool was_asked_for; /* it waited when the fetch's live attempt was made */
     struct model_request_id id;
     uint64_t first_epoch;
     uint64_t lock_token;     /* of the key when the operation began; 0 = none */

@@ -135,6 +135,13 @@ Test(direct, a_key_that_no_instance_has_has_no_value)
     direct_rig_deinit(&rig);
 }
 
+/* The first attempt ends without an answer: the next one asks for everybody who waits by then. */
+static void ask_again(struct direct_rig *rig)
+{
+    direct_rig_fail_plain(rig, direct_rig_take(rig, MODEL_CALL_ROUTE), RT_UNAVAILABLE);
+    direct_rig_pass(rig, 100000);
+}
+
 Test(direct, a_refusal_of_the_route_counts_for_those_that_asked_the_same)
 {
     struct direct_rig rig;
@@ -144,12 +151,54 @@ Test(direct, a_refusal_of_the_route_counts_for_those_that_asked_the_same)
     put = direct_rig_submit(&rig, MODEL_CALL_PUT, "k");
     put_again = direct_rig_submit(&rig, MODEL_CALL_PUT, "k");
     read = direct_rig_submit(&rig, MODEL_CALL_READ, "k");
+    ask_again(&rig);
     direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE), MODEL_REASON_NO_ENTRIES);
     direct_rig_expect_failure(&rig, put, MODEL_REASON_NO_ENTRIES, MODEL_APPLIED_NO);
     direct_rig_expect_failure(&rig, put_again, MODEL_REASON_NO_ENTRIES, MODEL_APPLIED_NO);
     cr_assert(rt_bytes_equal(put->response.error.key, RT_BYTES_LITERAL("k")));
     direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE), MODEL_REASON_KEY_NOT_IDENTIFIED);
     direct_rig_expect_failure(&rig, read, MODEL_REASON_KEY_NOT_IDENTIFIED, MODEL_APPLIED_NO);
+    direct_rig_deinit(&rig);
+}
+
+/* What it says may be older than an operation that came after the question. */
+Test(direct, an_answer_without_a_route_does_not_count_for_those_that_came_later)
+{
+    static const enum model_call_kind kinds[] = {MODEL_CALL_READ, MODEL_CALL_DELETE,
+                                                 MODEL_CALL_STORE};
+
+    for (size_t i = 0; i < RT_ARRAY_SIZE(kinds); i++) {
+        struct direct_rig rig;
+        struct model_call *early, *late;
+
+        direct_rig_init(&rig);
+        early = direct_rig_submit(&rig, kinds[i], "k");
+        late = direct_rig_submit(&rig, kinds[i], "k");
+        answer_unplaced(&rig);
+        direct_rig_expect_ok(&rig, early);
+        cr_assert_not(direct_rig_is_answered(&rig, late));
+        direct_rig_route(&rig, "i1", 5, 3);
+        direct_rig_ok(&rig, direct_rig_take(&rig, kinds[i]), 1);
+        direct_rig_expect_ok(&rig, late);
+        cr_assert_eq(late->response.data.version.seq, 1);
+        direct_rig_deinit(&rig);
+    }
+}
+
+Test(direct, a_refusal_does_not_count_for_those_that_came_later)
+{
+    struct direct_rig rig;
+    struct model_call *early, *late;
+
+    direct_rig_init(&rig);
+    early = direct_rig_submit(&rig, MODEL_CALL_READ, "k");
+    late = direct_rig_submit(&rig, MODEL_CALL_READ, "k");
+    direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE), MODEL_REASON_KEY_NOT_IDENTIFIED);
+    direct_rig_expect_failure(&rig, early, MODEL_REASON_KEY_NOT_IDENTIFIED, MODEL_APPLIED_NO);
+    cr_assert_not(direct_rig_is_answered(&rig, late));
+    direct_rig_route(&rig, "i1", 5, 3);
+    direct_rig_ok(&rig, direct_rig_take(&rig, MODEL_CALL_READ), 1);
+    direct_rig_expect_ok(&rig, late);
     direct_rig_deinit(&rig);
 }
 
@@ -163,6 +212,7 @@ Test(direct, a_smaller_value_is_not_refused_with_a_larger_one)
     small = model_call_new(MODEL_CALL_PUT);
     small->request.data.header.key = RT_BYTES_LITERAL("k");
     esi_direct_submit(rig.direct, small);
+    ask_again(&rig);
     direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE), MODEL_REASON_NO_ENTRIES);
     direct_rig_expect_failure(&rig, large, MODEL_REASON_NO_ENTRIES, MODEL_APPLIED_NO);
     cr_assert_not(direct_rig_is_answered(&rig, small));
