@@ -12,6 +12,7 @@ import time
 from servers import SET_PATH, cluster, cpu_s, find_program
 
 N_KEYS = 100_000
+REDIS_CLIENTS = 50
 VALUE_BYTES = 100
 LIMIT_S = 300
 
@@ -78,6 +79,33 @@ def h2load(servers, address, path, n, in_flight):
     if not rate or not done or int(done.group(1)) != n:
         raise Failed(f"h2load: not all of {n} calls were answered:\n{out}")
     return {"rate": float(rate.group(1)), "busy": busy}
+
+
+def redis_benchmark(servers, port, n, pipeline):
+    """50 clients, each with `pipeline` SETs of random keys under way."""
+    out, busy = _run([find_program("redis-benchmark", "redis-tools"), "-p", port, "-t", "set",
+                      "-c", REDIS_CLIENTS, "-P", pipeline, "-r", N_KEYS, "-d", VALUE_BYTES, "-n", n,
+                      "-q"], servers, LIMIT_S)
+    rates = re.findall(r"([0-9.]+) requests per second", out)
+    if not rates or "rror" in out:
+        raise Failed(f"redis-benchmark: {out[-500:]}")
+    return {"rate": float(rates[-1]), "busy": busy}
+
+
+def pipeline(servers, address, batches_file, in_flight, seconds):
+    """tests/bench/pipeline.c."""
+    out, busy = _run([cluster.binary("tests/bench/bench_pipeline"), address, batches_file,
+                      in_flight, seconds], servers, seconds * 0.8)
+    return {**json.loads(out), "busy": busy}
+
+
+def bench(servers, coordinator, seconds, *options):
+    """The verb `bench`."""
+    out, busy = _run([cluster.binary("redistinto"), "--config", "/dev/null", "--coordinator",
+                      coordinator, "-o", "json", "bench", "--duration",
+                      f"{round(seconds * 1000)}ms", *options], servers, seconds)
+    got = json.loads(out)
+    return {"rate": got["rate"], "p50_us": got["latency_us"]["p50"], "busy": busy}
 
 
 def load(servers, call, address, in_flight, seconds, keys_file, *route):

@@ -2,6 +2,8 @@
 yields the measurement of one round each time it is asked; the rounds of both sides take turns.
 """
 import pathlib
+import random
+import struct
 import tempfile
 
 import clients
@@ -10,6 +12,7 @@ import servers
 IN_FLIGHT = 64
 WARM_UP = 2000
 N_LOAD_KEYS = 1000
+REDIS_PIPELINE = 64
 
 
 class Side:
@@ -77,6 +80,19 @@ def _unary(stack, seconds):
             Side("raw echo", lambda: measure(echo, echo.address, n))]
 
 
+def _unary_redis(stack, seconds):
+    redis = _redis_side(stack, seconds, False, 1)
+    ours = stack.enter_context(servers.Ours())
+    path = temporary(stack) / "request"
+    path.write_bytes(clients.grpc_frame(ours.set_request(b"bench").SerializeToString()))
+
+    def measure(n):
+        return clients.h2load({"server": pid_of(ours)}, ours.address, path, n, IN_FLIGHT)
+
+    n = int(measure(WARM_UP)["rate"] * seconds)
+    return [Side("SET", lambda: measure(n)), redis]
+
+
 def pid_of(server):
     if isinstance(server, servers.Ours):
         return server.fleet.services["a"].pid
@@ -92,6 +108,10 @@ def _keys(stack, ours):
         for i in range(N_LOAD_KEYS):
             key = f"bench-{i:06}"
             file.write(f"{key} {ours.place(key.encode())}\n")
+    # The first SET of a key after a PUT waits for a durable mark, the others do not.
+    while clients.load({}, "set", ours.address, IN_FLIGHT, 1, path,
+                       *_route(ours))["calls"] < 2 * N_LOAD_KEYS:
+        pass
     return path
 
 
@@ -121,6 +141,62 @@ def _put(stack, seconds):
                                                   IN_FLIGHT, seconds, keys))]
 
 
+# ---- batches ----
+
+def _batches(stack, ours, kind, size):
+    """Prepared batches, as the pipeline program wants them: every key once in random order."""
+    path = temporary(stack) / "batches"
+    epochs = ours.place_many(clients.N_KEYS)
+    names = list(epochs)
+    random.Random(1).shuffle(names)
+    with open(path, "wb") as file:
+        for i in range(0, len(names) - size + 1, size):
+            batch = ours.batch(kind, epochs, names[i:i + size])
+            file.write(struct.pack("<I", len(batch)) + batch)
+    return path
+
+
+def _redis_side(stack, seconds, is_durable, pipeline):
+    redis = stack.enter_context(servers.Redis(is_durable))
+
+    def measure(n):
+        return clients.redis_benchmark({"server": pid_of(redis)}, redis.port, n, pipeline)
+
+    n = int(measure(WARM_UP * pipeline)["rate"] * seconds)
+    n = int(measure(n)["rate"] * seconds)
+    return Side(f"{redis.name} -P {pipeline}", lambda: measure(n))
+
+
+def _pipelined(kind, size, is_durable):
+    def sides(stack, seconds):
+        redis = _redis_side(stack, seconds, is_durable, REDIS_PIPELINE)
+        ours = stack.enter_context(servers.Ours())
+        batches = _batches(stack, ours, kind, size)
+        in_flight = clients.REDIS_CLIENTS * REDIS_PIPELINE // size
+
+        def measure():
+            return clients.pipeline({"server": pid_of(ours)}, ours.address, batches, in_flight,
+                                    seconds)
+
+        clients.pipeline({"server": pid_of(ours)}, ours.address, batches, in_flight, 0)
+        return [Side(f"{kind}, {size} a batch", measure), redis]
+
+    return sides
+
+
+# ---- routed ----
+
+def _routed(stack, seconds):
+    ours = stack.enter_context(servers.Ours())
+
+    def side(path):
+        return Side(f"{path} SET", lambda: clients.bench(
+            ours.pids, ours.coordinator, seconds, "--path", path, "--reads", 0, "--concurrency",
+            IN_FLIGHT, "--keys", N_LOAD_KEYS, "--warmup", f"{round(seconds * 500)}ms"))
+
+    return [side("routed"), side("direct")]
+
+
 # ---- without a network ----
 
 def _checks(_stack, _seconds):
@@ -132,7 +208,15 @@ OPS = "operations/s"
 GROUPS = [
     Group([Figure("unary_set_vs_raw_echo", "rate", OPS, 0.85),
            Figure("unary_set_cpu_vs_raw_echo", "cpu_us", "µs of server CPU", 1.20, True)], _unary),
+    Group([Figure("unary_set_vs_redis_p1", "rate", OPS)], _unary_redis),
     Group([Figure("idle_p50_vs_raw_echo", "p50_us", "µs", 1.25, True)], _idle),
+    Group([Figure("pipelined_set_64_vs_redis_p64", "rate", OPS, 1.5)],
+          _pipelined("SET", 64, False)),
+    Group([Figure("pipelined_set_256_vs_redis_p64", "rate", OPS, 2.5)],
+          _pipelined("SET", 256, False)),
+    Group([Figure("durable_put_64_vs_redis_always_p64", "rate", OPS, 0.15)],
+          _pipelined("PUT", 64, True)),
     Group([Figure("unary_put_vs_etcd_put", "rate", OPS, 1.0)], _put),
+    Group([Figure("routed_vs_direct", "rate", OPS, 0.45)], _routed),
     Group([Figure("check_ns", "ns", "ns", 100, True)], _checks),
 ]

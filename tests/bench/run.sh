@@ -22,7 +22,7 @@ build=${REDISTINTO_BUILD:-build}
     [ -f "$build/build.ninja" ] || meson setup "$build"
     ninja -C "$build" redistinto redistinto-coordinator redistinto-instance \
         tests/bench/bench_raw_echo tests/bench/bench_load \
-        tests/bench/bench_instance_checks
+        tests/bench/bench_pipeline tests/bench/bench_instance_checks
 } >&2
 REDISTINTO_BUILD=$(realpath "$build") PYTHONDONTWRITEBYTECODE=1 \
     exec /usr/bin/python3 tests/bench/bench.py "$@"

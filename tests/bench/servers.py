@@ -26,6 +26,7 @@ SET_PATH = "/redistinto.v1.InstanceService/Set"
 VALUE = b"v" * 100
 ENTRIES = 262144
 START_S = 20
+PLACE_S = 300
 
 
 class Missing(Exception):
@@ -197,12 +198,41 @@ class Ours:
         """Of the instance."""
         return cpu_s(self.fleet.services["a"].pid)
 
-    def coordinator_cpu_s(self):
-        return cpu_s(self.fleet.services["coordinator"].pid)
+    @property
+    def pids(self):
+        return {"coordinator": self.fleet.services["coordinator"].pid,
+                "instance": self.fleet.services["a"].pid}
 
     def place(self, key):
         """Gives the key an owner and a value; the number of the ownership."""
         return self.session.put(key, VALUE).epoch
+
+    def place_many(self, n):
+        """Gives so many keys an owner and a value; the numbers of their ownership, by key."""
+        made = self.fleet.cli("--config", "/dev/null", "-o", "json", "bench", "--keys", n,
+                              "--operations", 1, "--path", "pipelined", "--batch", 256, "--concurrency", 1024,
+                              timeout_s=PLACE_S)
+        if made.code != 0:
+            raise RuntimeError(f"keys cannot be placed: {made.err.decode(errors='replace')}")
+        return {key.key: key.epoch for key in self._listed(b"bench-")}
+
+    def _listed(self, prefix):
+        stub = api.admin_pb2_grpc.AdminServiceStub(self.fleet.channel)
+        request = api.admin_pb2.AdminServiceListKeysRequest(prefix=prefix)
+        more = True
+        while more:
+            page = stub.ListKeys(request, timeout=10)
+            yield from page.keys
+            more = page.more
+            request.after = page.keys[-1].key if page.keys else b""
+
+    def batch(self, kind, epochs, keys):
+        """A batch that writes these keys, as bytes."""
+        return fleet.instance_pb.InstanceServicePipelineRequest(
+            batch_id=1, cluster_id=self.cluster_id, owner="a", incarnation=self.incarnation,
+            operations=[fleet.instance_pb.PipelineOperation(
+                kind=f"PIPELINE_OPERATION_KIND_{kind}", key=key, value=VALUE, epoch=epochs[key])
+                        for key in keys]).SerializeToString()
 
     def header(self, key, epoch):
         return fleet.instance_pb.OperationHeader(
