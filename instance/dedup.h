@@ -2,10 +2,10 @@
  * Remembered requests: a repeated request has one effect and gets the first one's answer.
  *
  * An entry belongs to one key and one request id. It is volatile when it is made by a SET, and
- * becomes durable with the key's next transaction, which writes its d/ row: so whatever survives of
+ * becomes durable with the key's next transaction, which writes its /d row: so whatever survives of
  * a SET brings its entry along. An entry that is forgotten (finished below the client's
  * `done_below`, past a limit, or of a dropped row) goes at once when it never reached the disk, and
- * else is condemned: no longer found, kept until a pruning transaction has deleted its d/ row.
+ * else is condemned: no longer found, kept until a pruning transaction has deleted its /d row.
  *
  * What a client may still repeat is never forgotten silently: a limit raises the client's
  * watermark, and ids below it are neither repeated nor applied.
@@ -30,8 +30,8 @@ struct inst_dedup_entry {
     struct inst_row *row;
     struct model_request_id id;
     struct inst_dedup_result result;
-    bool durable; /* its d/ row is committed */
-    bool written; /* its d/ row is committed or in a transaction */
+    bool durable; /* its /d row is committed */
+    bool written; /* its /d row is committed or in a transaction */
 };
 
 struct inst_dedup {
@@ -63,7 +63,7 @@ bool inst_dedup_is_forgotten(const struct inst_dedup *dedup, const struct model_
 RT_MUST_USE struct inst_dedup_entry *inst_dedup_prepare(struct inst_dedup *dedup);
 void inst_dedup_discard(struct inst_dedup *dedup, struct inst_dedup_entry *entry);
 
-/* Takes the prepared entry. The request must not be remembered yet. `durable`: its d/ row is
+/* Takes the prepared entry. The request must not be remembered yet. `durable`: its /d row is
  * committed; else the row's next transaction shall write it. */
 void inst_dedup_record(struct inst_dedup *dedup, struct inst_dedup_entry *entry,
                        struct inst_row *row, const struct model_request_id *id,
@@ -83,7 +83,7 @@ void inst_dedup_forget_row(struct inst_dedup *dedup, struct inst_row *row);
 /* Like that for the entries of answers under an older epoch than the row's dedup_since. */
 void inst_dedup_forget_older(struct inst_dedup *dedup, struct inst_row *row);
 
-/* Lets go of the oldest condemned entry, whose d/ row is to be deleted; false when there is none.
+/* Lets go of the oldest condemned entry, whose /d row is to be deleted; false when there is none.
  * The row may be reaped afterwards. */
 bool inst_dedup_take_condemned(struct inst_dedup *dedup, struct inst_row **ret_row,
                                struct model_request_id *ret_id);

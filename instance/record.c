@@ -7,9 +7,9 @@
 #include "runtime/base/codec.h"
 
 enum {
-    FORMAT = 1,
+    FORMAT = 2,
     REQUEST_ID_SIZE = 24,
-    PREFIX_SIZE = 2,
+    SUFFIX_SIZE = 2,
 };
 
 enum row_flag {
@@ -36,39 +36,41 @@ bool inst_record_equal(const struct inst_record *a, const struct inst_record *b)
            a->key_lost == b->key_lost;
 }
 
-static bool parse_dedup_name(struct rt_bytes rest, struct inst_record_name *name)
+/* `rest` is a key and a request id. */
+static void parse_dedup_name(struct rt_bytes rest, struct inst_record_name *name)
 {
     struct rt_codec_reader reader;
 
     if (rest.size <= REQUEST_ID_SIZE || rest.size - REQUEST_ID_SIZE > MODEL_KEY_MAX)
-        return false;
+        return;
     reader = rt_codec_reader_of(rest);
     name->kind = INST_RECORD_DEDUP;
     name->key = rt_codec_get_raw(&reader, rest.size - REQUEST_ID_SIZE);
     memcpy(name->request_id.client.bytes, rt_codec_get_raw(&reader, 16).data, 16);
     name->request_id.seq = rt_codec_get_u64(&reader);
-    return true;
 }
 
 struct inst_record_name inst_record_parse_name(struct rt_bytes stored_key)
 {
     struct inst_record_name name = {.kind = INST_RECORD_FOREIGN};
     struct rt_bytes rest;
+    uint8_t letter;
 
     if (rt_bytes_equal(stored_key, RT_BYTES_LITERAL("meta"))) {
         name.kind = INST_RECORD_META;
         return name;
     }
-    if (stored_key.size <= PREFIX_SIZE || stored_key.data[1] != '/')
+    if (stored_key.size <= SUFFIX_SIZE || stored_key.data[stored_key.size - SUFFIX_SIZE] != '/')
         return name;
-    rest = rt_bytes_of(stored_key.data + PREFIX_SIZE, stored_key.size - PREFIX_SIZE);
-    if (stored_key.data[0] == 'd') {
-        (void)parse_dedup_name(rest, &name);
+    rest = rt_bytes_of(stored_key.data, stored_key.size - SUFFIX_SIZE);
+    letter = stored_key.data[stored_key.size - 1];
+    if (letter == 'd') {
+        parse_dedup_name(rest, &name);
         return name;
     }
-    if (rest.size > MODEL_KEY_MAX || (stored_key.data[0] != 'r' && stored_key.data[0] != 'v'))
+    if (rest.size > MODEL_KEY_MAX || (letter != 'r' && letter != 'v'))
         return name;
-    name.kind = stored_key.data[0] == 'r' ? INST_RECORD_ROW : INST_RECORD_VALUE;
+    name.kind = letter == 'r' ? INST_RECORD_ROW : INST_RECORD_VALUE;
     name.key = rest;
     return name;
 }
@@ -80,27 +82,35 @@ static void append(struct inst_record_key *key, const void *data, size_t size)
     key->size += size;
 }
 
+static void append_request_id(struct inst_record_key *key, const struct model_request_id *id)
+{
+    append(key, id->client.bytes, sizeof(id->client.bytes));
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        uint8_t byte = (uint8_t)(id->seq >> shift);
+
+        append(key, &byte, 1);
+    }
+}
+
 struct rt_bytes inst_record_format_name(const struct inst_record_name *name,
                                         struct inst_record_key *ret_key)
 {
-    static const char *const prefixes[] = {
-        [INST_RECORD_META] = "meta", [INST_RECORD_ROW] = "r/",    [INST_RECORD_VALUE] = "v/",
-        [INST_RECORD_DEDUP] = "d/",  [INST_RECORD_FOREIGN] = "?",
+    static const char suffixes[][SUFFIX_SIZE] = {
+        [INST_RECORD_ROW] = {'/', 'r'},
+        [INST_RECORD_VALUE] = {'/', 'v'},
+        [INST_RECORD_DEDUP] = {'/', 'd'},
     };
-    const char *prefix = prefixes[name->kind];
 
+    rt_assert(name->kind != INST_RECORD_FOREIGN);
     ret_key->size = 0;
-    append(ret_key, prefix, strlen(prefix));
-    if (name->kind != INST_RECORD_META)
-        append(ret_key, name->key.data, name->key.size);
-    if (name->kind == INST_RECORD_DEDUP) {
-        append(ret_key, name->request_id.client.bytes, sizeof(name->request_id.client.bytes));
-        for (int shift = 56; shift >= 0; shift -= 8) {
-            uint8_t byte = (uint8_t)(name->request_id.seq >> shift);
-
-            append(ret_key, &byte, 1);
-        }
+    if (name->kind == INST_RECORD_META) {
+        append(ret_key, "meta", 4);
+        return rt_bytes_of(ret_key->bytes, ret_key->size);
     }
+    append(ret_key, name->key.data, name->key.size);
+    if (name->kind == INST_RECORD_DEDUP)
+        append_request_id(ret_key, &name->request_id);
+    append(ret_key, suffixes[name->kind], SUFFIX_SIZE);
     return rt_bytes_of(ret_key->bytes, ret_key->size);
 }
 

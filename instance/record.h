@@ -2,9 +2,12 @@
  * What the instance keeps on disk, and how it is written.
  *
  *   meta                          the data directory: cluster, highest term, last incarnation
- *   r/<key>                       ownership of one key
- *   v/<key>                       its durable value, behind its version
- *   d/<key><client 16 B><seq 8 B> one remembered request of that key
+ *   <key>/r                       ownership of one key
+ *   <key>/v                       its durable value, behind its version
+ *   <key><client 16 B><seq 8 B>/d one remembered request of that key
+ *
+ * The key comes first, so that its rows are on one page or on neighbours: a write costs the pages
+ * that it touches.
  *
  * Records start with a format number. Encoding is deterministic: a record that was read and is
  * written again has the same bytes, which is what transactions compare. Pure; any thread.
@@ -23,7 +26,7 @@ struct inst_meta {
     char name[MODEL_NAME_MAX + 1];
 };
 
-/* r/: the durable ownership of one key. */
+/* /r: the durable ownership of one key. */
 struct inst_record {
     uint64_t epoch;
     uint64_t incarnation; /* that wrote it */
@@ -35,13 +38,13 @@ struct inst_record {
     enum model_locking locking;
     bool locked;    /* as the coordinator last said */
     bool dirty;     /* a SET may be newer than the stored value */
-    bool has_value; /* the v/ row belongs to this record */
+    bool has_value; /* the /v row belongs to this record */
     bool key_lost;
 };
 
 bool inst_record_equal(const struct inst_record *a, const struct inst_record *b);
 
-/* d/: the answer that a repeated request gets. */
+/* /d: the answer that a repeated request gets. */
 struct inst_dedup_result {
     struct model_version version;
     bool has_value;

@@ -2,7 +2,7 @@
  * Rows in memory: one for every key that the instance holds, is about to hold, or has somebody
  * waiting for. Owned by the table; borrowed by everyone else while the core's lock is held.
  *
- * `durable` is the r/ row as it was last committed, `live` what the checks go by and what the key's
+ * `durable` is the /r row as it was last committed, `live` what the checks go by and what the key's
  * next transaction writes: it may be ahead in floor and locks, and in seq by SETs.
  */
 #ifndef INST_ROWS_H
@@ -39,9 +39,9 @@ struct inst_row {
     uint32_t size; /* bytes of the value in memory */
     enum inst_row_phase phase;
     bool has_value;      /* in memory */
-    bool on_disk;        /* there is an r/ row with the bytes of `durable` */
-    bool row_corrupt;    /* there may be an r/ row, unreadable: nothing to compare with */
-    bool value_corrupt;  /* the v/ row is unreadable or missing */
+    bool on_disk;        /* there is an /r row with the bytes of `durable` */
+    bool row_corrupt;    /* there may be an /r row, unreadable: nothing to compare with */
+    bool value_corrupt;  /* the /v row is unreadable or missing */
     bool value_unloaded; /* the value is on disk only: it left memory with the quarantine */
     /* To be said in the next answer; until then no transaction clears `dirty`, so that a crash
      * between commit and answer does not swallow it. */

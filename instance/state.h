@@ -180,7 +180,7 @@ void inst_op_submit(struct inst_core *core, struct inst_op *op);
 /* Writes `meta` by itself, unless it is being written. */
 void inst_commit_meta(struct inst_core *core);
 
-/* Deletes d/ rows of condemned requests when it is time. */
+/* Deletes /d rows of condemned requests when it is time. */
 void inst_commit_prune(struct inst_core *core, uint64_t now_us);
 
 /* Puts the call behind the row's transaction; refused past the limits. */

@@ -106,12 +106,19 @@ struct driver_row *driver_find(struct driver *driver, const char *key)
     return find(driver, rt_bytes_of_string(key));
 }
 
-size_t driver_count(struct driver *driver, const char *prefix)
+bool driver_row_ends_with(const struct driver_row *row, const char *suffix)
+{
+    size_t size = strlen(suffix);
+
+    return row->key_size >= size && memcmp(row->key + row->key_size - size, suffix, size) == 0;
+}
+
+size_t driver_count(struct driver *driver, const char *suffix)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < driver->n_disk; i++)
-        n += rt_bytes_has_prefix(disk_key(&driver->disk[i]), rt_bytes_of_string(prefix));
+        n += driver_row_ends_with(&driver->disk[i], suffix);
     return n;
 }
 

@@ -91,7 +91,9 @@ void driver_commit(struct driver *driver, enum store_outcome outcome);
 void driver_commit_all(struct driver *driver);
 size_t driver_n_txns(const struct driver *driver);
 struct driver_row *driver_find(struct driver *driver, const char *key);
-size_t driver_count(struct driver *driver, const char *prefix);
+/* By the end of the stored key, which tells what the row is. */
+bool driver_row_ends_with(const struct driver_row *row, const char *suffix);
+size_t driver_count(struct driver *driver, const char *suffix);
 
 /* A call with everything right for `key` at DRIVER_EPOCH. */
 struct model_call *driver_data(struct driver *driver, enum model_call_kind kind, const char *key,

@@ -100,7 +100,7 @@ Test(commit, a_compare_that_fails_is_an_internal_error_and_not_applied)
     struct driver *driver = serving("k");
     struct model_call *put = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "k", "v"));
 
-    driver_find(driver, "r/k")->value[1]++;
+    driver_find(driver, "k/r")->value[1]++;
     driver_commit(driver, STORE_COMMITTED);
     cr_assert_eq(put->response.code, RT_INTERNAL);
     cr_assert_eq(put->response.error.applied, MODEL_APPLIED_NO);

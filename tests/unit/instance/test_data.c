@@ -109,14 +109,14 @@ Test(data, store_makes_the_value_durable_and_spends_the_token)
 
     driver_expect_ok(driver, driver_fence(driver, "k", 60, true));
     driver_expect_ok(driver, driver_set(driver, "k", "hello", 60));
-    cr_assert_null(driver_find(driver, "v/k"));
+    cr_assert_null(driver_find(driver, "k/v"));
     call = driver_submit(driver, with_token(driver_data(driver, MODEL_CALL_STORE, "k", NULL), 60));
     driver_commit_all(driver);
     cr_assert(call->response.data.stored);
     cr_assert_eq(call->response.data.version.seq, 2);
     cr_assert_eq(call->response.data.entries_free, 9, "C10: STORE frees no entries");
     driver_finish_ok(driver, call);
-    cr_assert_eq(driver_find(driver, "v/k")->value_size, 25 + 5);
+    cr_assert_eq(driver_find(driver, "k/v")->value_size, 25 + 5);
     driver_expect(driver, driver_set(driver, "k", "x", 60), MODEL_REASON_KEY_NOT_LOCKED);
     driver_expect(driver, with_token(driver_data(driver, MODEL_CALL_STORE, "k", NULL), 60),
                   MODEL_REASON_KEY_NOT_LOCKED);
@@ -131,7 +131,7 @@ Test(data, store_without_a_value_spends_the_token_only)
 
     driver_expect_ok(driver, driver_fence(driver, "k", 60, true));
     driver_expect_ok(driver, with_token(driver_data(driver, MODEL_CALL_STORE, "k", NULL), 60));
-    cr_assert_null(driver_find(driver, "v/k"));
+    cr_assert_null(driver_find(driver, "k/v"));
     driver_expect_value(driver, "k", NULL);
     driver_expect(driver, driver_set(driver, "k", "x", 60), MODEL_REASON_KEY_NOT_LOCKED);
     driver_free(driver);
@@ -198,8 +198,8 @@ Test(data, delete_removes_value_and_entries_and_seq_goes_on)
     cr_assert_eq(call->response.data.version.epoch, 0, "no value, no version");
     cr_assert_eq(call->response.data.entries_free, 10);
     driver_finish_ok(driver, call);
-    cr_assert_null(driver_find(driver, "v/k"));
-    cr_assert_not_null(driver_find(driver, "r/k"));
+    cr_assert_null(driver_find(driver, "k/v"));
+    cr_assert_not_null(driver_find(driver, "k/r"));
     call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "k", "v"));
     driver_commit_all(driver);
     cr_assert_eq(call->response.data.version.seq, 3);
@@ -456,7 +456,7 @@ Test(data, durable_requests_are_remembered_across_a_restart_with_the_sets_before
 
     driver_expect_ok(driver, with_id(driver, driver_set(driver, "k", "one", 0), 1));
     driver_expect_ok(driver, with_id(driver, driver_data(driver, MODEL_CALL_PUT, "k", "two"), 2));
-    cr_assert_eq(driver_count(driver, "d/k"), 2);
+    cr_assert_eq(driver_count(driver, "/d"), 2);
     driver_expect_ok(driver, with_id(driver, driver_set(driver, "k", "three", 0), 3));
     driver_tell(driver, "k", DRIVER_EPOCH);
     driver_serve(driver);
@@ -480,7 +480,7 @@ Test(data, done_below_prunes_memory_at_once_and_the_disk_later)
     for (uint64_t seq = 1; seq <= 3; seq++)
         driver_expect_ok(driver,
                          with_id(driver, driver_data(driver, MODEL_CALL_PUT, "k", "v"), seq));
-    cr_assert_eq(driver_count(driver, "d/k"), 3);
+    cr_assert_eq(driver_count(driver, "/d"), 3);
     call = with_id(driver, driver_data(driver, MODEL_CALL_PUT, "k", "w"), 4);
     call->request.data.header.done_below = 3;
     driver_expect_ok(driver, call);
@@ -489,7 +489,7 @@ Test(data, done_below_prunes_memory_at_once_and_the_disk_later)
     test_env_advance_ms(&driver->env, 1000);
     driver_tick(driver);
     driver_commit_all(driver);
-    cr_assert_eq(driver_count(driver, "d/k"), 2);
+    cr_assert_eq(driver_count(driver, "/d"), 2);
     driver_expect_value(driver, "k", "w");
     driver_free(driver);
 }
@@ -509,8 +509,8 @@ Test(data, too_many_volatile_requests_are_written_without_their_values)
         driver_commit_all(driver);
         driver_finish_ok(driver, call);
     }
-    cr_assert_eq(driver_count(driver, "d/k"), 4096);
-    cr_assert_null(driver_find(driver, "v/k"));
+    cr_assert_eq(driver_count(driver, "/d"), 4096);
+    cr_assert_null(driver_find(driver, "k/v"));
     driver_free(driver);
 }
 

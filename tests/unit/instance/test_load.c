@@ -30,17 +30,17 @@ static struct model_call *repeat(struct driver *driver)
     return call;
 }
 
-static struct driver_row *row_of(struct driver *driver, const char *prefix)
+static struct driver_row *row_of(struct driver *driver, const char *suffix)
 {
     for (size_t i = 0; i < driver->n_disk; i++)
-        if (memcmp(driver->disk[i].key, prefix, strlen(prefix)) == 0)
+        if (driver_row_ends_with(&driver->disk[i], suffix))
             return &driver->disk[i];
     return NULL;
 }
 
-static void remove_row(struct driver *driver, const char *prefix)
+static void remove_row(struct driver *driver, const char *suffix)
 {
-    struct driver_row *row = row_of(driver, prefix);
+    struct driver_row *row = row_of(driver, suffix);
 
     free(row->value);
     driver->n_disk--;
@@ -65,7 +65,7 @@ Test(load, a_corrupt_value_is_a_lost_key_until_delete)
 {
     struct driver *driver = stored();
 
-    row_of(driver, "v/")->corrupt = true;
+    row_of(driver, "/v")->corrupt = true;
     driver_serve(driver);
     cr_assert_eq(driver->n_held, 1);
     cr_assert_not(driver->held[0].has_value);
@@ -77,7 +77,7 @@ Test(load, a_missing_value_is_a_lost_key)
 {
     struct driver *driver = stored();
 
-    remove_row(driver, "v/");
+    remove_row(driver, "/v");
     driver_serve(driver);
     cr_assert_not(driver->held[0].has_value);
     expect_lost(driver);
@@ -88,7 +88,7 @@ Test(load, a_corrupt_row_is_a_lost_key_whatever_the_coordinator_says)
 {
     struct driver *driver = stored();
 
-    row_of(driver, "r/")->corrupt = true;
+    row_of(driver, "/r")->corrupt = true;
     driver_serve(driver);
     cr_assert_eq(driver->n_held, 0);
     expect_lost(driver);
@@ -99,7 +99,7 @@ Test(load, a_value_without_its_row_is_a_lost_key)
 {
     struct driver *driver = stored();
 
-    remove_row(driver, "r/");
+    remove_row(driver, "/r");
     driver_serve(driver);
     cr_assert_eq(driver->n_held, 0);
     expect_lost(driver);
@@ -111,19 +111,19 @@ Test(load, a_corrupt_row_may_be_dropped_or_placed_anew)
     for (int drop = 0; drop < 2; drop++) {
         struct driver *driver = stored();
 
-        row_of(driver, "r/")->corrupt = true;
+        row_of(driver, "/r")->corrupt = true;
         driver->n_told = 0;
         driver_serve(driver);
         driver_expect(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL),
                       MODEL_REASON_NOT_OWNER);
         if (drop) {
             driver_expect_ok(driver, driver_drop(driver, "k", DRIVER_EPOCH));
-            cr_assert_null(row_of(driver, "r/"));
+            cr_assert_null(row_of(driver, "/r"));
         } else {
             driver_place(driver, "k");
             driver_expect_value(driver, "k", NULL);
         }
-        cr_assert_null(row_of(driver, "v/"));
+        cr_assert_null(row_of(driver, "/v"));
         driver_free(driver);
     }
 }
@@ -132,7 +132,7 @@ Test(load, a_corrupt_request_is_neither_repeated_nor_answered)
 {
     struct driver *driver = stored();
 
-    row_of(driver, "d/")->corrupt = true;
+    row_of(driver, "/d")->corrupt = true;
     driver_serve(driver);
     driver_expect_value(driver, "k", "value");
     driver_expect(driver, repeat(driver), MODEL_REASON_OUTCOME_UNKNOWN);
@@ -152,12 +152,12 @@ Test(load, a_corrupt_directory_row_stops)
 
 Test(load, rows_that_cannot_be_decoded_are_data_loss)
 {
-    static const char *const prefixes[] = {"meta", "r/", "v/", "d/"};
+    static const char *const suffixes[] = {"meta", "/r", "/v", "/d"};
     struct driver *driver = stored();
     struct inst_core *core;
 
-    for (size_t i = 0; i < RT_ARRAY_SIZE(prefixes); i++) {
-        const struct driver_row *row = row_of(driver, prefixes[i]);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(suffixes); i++) {
+        const struct driver_row *row = row_of(driver, suffixes[i]);
 
         cr_assert_eq(inst_core_new(&driver->config, &driver->env.env, &core, NULL), RT_OK);
         cr_assert_eq(inst_core_load(core, rt_bytes_of(row->key, row->key_size),
@@ -241,14 +241,14 @@ Test(load, requests_of_a_dropped_row_are_removed)
 
     driver_expect_ok(driver, driver_data(driver, MODEL_CALL_DELETE, "k", NULL));
     driver_expect_ok(driver, driver_drop(driver, "k", DRIVER_EPOCH));
-    cr_assert_eq(driver_count(driver, "d/"), 1, "the crash comes before the pruning");
+    cr_assert_eq(driver_count(driver, "/d"), 1, "the crash comes before the pruning");
     driver->n_told = 0;
     driver_serve(driver);
     cr_assert_eq(driver->n_held, 0);
     test_env_advance_ms(&driver->env, 1000);
     driver_tick(driver);
     driver_commit_all(driver);
-    cr_assert_eq(driver_count(driver, "d/"), 0);
+    cr_assert_eq(driver_count(driver, "/d"), 0);
     driver_free(driver);
 }
 
@@ -263,7 +263,7 @@ Test(load, requests_of_an_earlier_epoch_are_removed)
     test_env_advance_ms(&driver->env, 1000);
     driver_tick(driver);
     driver_commit_all(driver);
-    cr_assert_eq(driver_count(driver, "d/"), 0);
+    cr_assert_eq(driver_count(driver, "/d"), 0);
     call = repeat(driver);
     call->request.data.header.epoch = DRIVER_EPOCH + 1;
     call->request.data.header.first_epoch = DRIVER_EPOCH;

@@ -46,9 +46,9 @@ Test(ownership, activate_is_durable_before_it_is_acknowledged)
     cr_assert_not(driver_is_answered(driver, activate));
     set = driver_submit(driver, driver_set(driver, "k", "v", 0));
     cr_assert_not(driver_is_answered(driver, set), "waits for the activation");
-    cr_assert_null(driver_find(driver, "r/k"));
+    cr_assert_null(driver_find(driver, "k/r"));
     driver_commit_all(driver);
-    cr_assert_not_null(driver_find(driver, "r/k"));
+    cr_assert_not_null(driver_find(driver, "k/r"));
     driver_finish_ok(driver, activate);
     driver_finish_ok(driver, set);
     driver_free(driver);
@@ -101,7 +101,7 @@ Test(ownership, activate_at_a_fresh_epoch_drops_the_old_value)
     call->request.data.header.request_id = (struct model_request_id){driver->client, 1};
     driver_expect_ok(driver, call);
     driver_expect_ok(driver, driver_activate(driver, "k", DRIVER_EPOCH + 1));
-    cr_assert_null(driver_find(driver, "v/k"));
+    cr_assert_null(driver_find(driver, "k/v"));
     driver_expect(driver, driver_activate(driver, "k", DRIVER_EPOCH), MODEL_REASON_STALE_EPOCH);
     driver_expect(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL),
                   MODEL_REASON_STALE_EPOCH);
@@ -433,7 +433,7 @@ Test(ownership, drop_removes_everything_and_repeats)
     driver_expect_ok(driver, call);
     driver_expect_ok(driver, driver_data(driver, MODEL_CALL_DELETE, "k", NULL));
     driver_expect_ok(driver, driver_drop(driver, "k", DRIVER_EPOCH));
-    cr_assert_null(driver_find(driver, "r/k"));
+    cr_assert_null(driver_find(driver, "k/r"));
     driver_expect(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL), MODEL_REASON_NOT_OWNER);
     driver_expect_ok(driver, driver_drop(driver, "k", DRIVER_EPOCH));
     test_env_advance_ms(&driver->env, 1000);

@@ -36,7 +36,7 @@ Test(reconcile, what_is_not_named_is_kept_and_not_served)
     cr_assert_eq(call->response.instance_status.n_quarantined, 1);
     cr_assert_eq(call->response.instance_status.entries_free, 9, "its entries are free again");
     driver_finish_ok(driver, call);
-    cr_assert_not_null(driver_find(driver, "v/other"));
+    cr_assert_not_null(driver_find(driver, "other/v"));
     driver_tell(driver, "other", DRIVER_EPOCH);
     driver_serve(driver);
     driver_expect_value(driver, "other", "w");
@@ -60,7 +60,7 @@ Test(reconcile, rows_told_but_not_held)
     cr_assert(call->response.data.sets_lost);
     driver_finish_ok(driver, call);
     driver_expect_ok(driver, driver_data(driver, MODEL_CALL_PUT, "new", "v"));
-    cr_assert_not_null(driver_find(driver, "r/new"));
+    cr_assert_not_null(driver_find(driver, "new/r"));
     driver_free(driver);
 }
 
@@ -138,7 +138,7 @@ Test(reconcile, a_row_told_at_another_epoch_begins_anew)
     call = driver_set(driver, "k", "new", 0);
     call->request.data.header.epoch = DRIVER_EPOCH + 1;
     driver_expect_ok(driver, call);
-    cr_assert_null(driver_find(driver, "v/k"));
+    cr_assert_null(driver_find(driver, "k/v"));
     driver_free(driver);
 }
 

@@ -55,9 +55,9 @@ Test(record, row_refuses_cut_long_and_unknown)
     buffer.data[buffer.size - 2] = MODEL_LOCKING_NONE + 1;
     cr_assert_eq(inst_record_decode_row(rt_buffer_bytes(&buffer), &copy, NULL), RT_DATA_LOSS);
     buffer.data[buffer.size - 2] = MODEL_LOCKING_NONE;
-    buffer.data[0] = 2;
+    buffer.data[0]++;
     cr_assert_eq(inst_record_decode_row(rt_buffer_bytes(&buffer), &copy, NULL), RT_DATA_LOSS);
-    buffer.data[0] = 1;
+    buffer.data[0]--;
     rt_buffer_append_byte(&buffer, 0);
     cr_assert_eq(inst_record_decode_row(rt_buffer_bytes(&buffer), &copy, NULL), RT_DATA_LOSS);
     rt_buffer_deinit(&buffer);
@@ -140,25 +140,56 @@ Test(record, names_round_trip_at_the_key_limit)
     }
 }
 
+/* What a key has on disk lies together, in this order of the store. */
+Test(record, rows_of_a_key_are_neighbours)
+{
+    static const char *const keys[] = {"a", "b"};
+    static const enum inst_record_kind kinds[] = {INST_RECORD_ROW, INST_RECORD_VALUE};
+    struct inst_record_key before = {0};
+
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        for (size_t k = 0; k < RT_ARRAY_SIZE(kinds); k++) {
+            struct inst_record_name name = {.kind = kinds[k], .key = rt_bytes_of_string(keys[i])};
+            struct inst_record_key next;
+
+            cr_assert_gt(rt_bytes_compare(inst_record_format_name(&name, &next),
+                                          rt_bytes_of(before.bytes, before.size)),
+                         0);
+            before = next;
+        }
+    }
+}
+
+static enum inst_record_kind kind_of(const char *stored_key)
+{
+    return inst_record_parse_name(rt_bytes_of_string(stored_key)).kind;
+}
+
 Test(record, foreign_names)
 {
-    uint8_t bytes[2 + MODEL_KEY_MAX + 1 + 24];
+    uint8_t bytes[MODEL_KEY_MAX + 1 + 24 + 2];
 
-    cr_assert_eq(inst_record_parse_name(RT_BYTES_LITERAL("meta")).kind, INST_RECORD_META);
-    cr_assert_eq(inst_record_parse_name(RT_BYTES_LITERAL("metal")).kind, INST_RECORD_FOREIGN);
-    cr_assert_eq(inst_record_parse_name(RT_BYTES_LITERAL("r/")).kind, INST_RECORD_FOREIGN);
-    cr_assert_eq(inst_record_parse_name(RT_BYTES_LITERAL("x/k")).kind, INST_RECORD_FOREIGN);
-    cr_assert_eq(inst_record_parse_name(RT_BYTES_LITERAL("d/123456789012345678901234")).kind,
-                 INST_RECORD_FOREIGN, "a request without a key");
+    cr_assert_eq(kind_of("meta"), INST_RECORD_META);
+    cr_assert_eq(kind_of("metal"), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of("meta/r"), INST_RECORD_ROW);
+    cr_assert_eq(kind_of("/r"), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of("k/x"), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of("k-r"), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of("r"), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of(""), INST_RECORD_FOREIGN);
+    cr_assert_eq(kind_of("123456789012345678901234/d"), INST_RECORD_FOREIGN,
+                 "a request without a key");
     memset(bytes, '/', sizeof(bytes));
-    bytes[0] = 'r';
-    cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, 2 + MODEL_KEY_MAX)).kind,
-                 INST_RECORD_ROW);
-    cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, 2 + MODEL_KEY_MAX + 1)).kind,
-                 INST_RECORD_FOREIGN);
-    bytes[0] = 'd';
-    cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, sizeof(bytes) - 1)).kind,
-                 INST_RECORD_DEDUP);
-    cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, sizeof(bytes))).kind,
-                 INST_RECORD_FOREIGN);
+    for (size_t size = MODEL_KEY_MAX; size <= MODEL_KEY_MAX + 1; size++) {
+        enum inst_record_kind foreign = INST_RECORD_FOREIGN;
+
+        bytes[size + 1] = 'r';
+        cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, size + 2)).kind,
+                     size == MODEL_KEY_MAX ? INST_RECORD_ROW : foreign);
+        bytes[size + 1] = '/';
+        bytes[size + 24 + 1] = 'd';
+        cr_assert_eq(inst_record_parse_name(rt_bytes_of(bytes, size + 24 + 2)).kind,
+                     size == MODEL_KEY_MAX ? INST_RECORD_DEDUP : foreign);
+        bytes[size + 24 + 1] = '/';
+    }
 }
