@@ -115,6 +115,13 @@ def load(servers, call, address, in_flight, seconds, keys_file, *route):
     return {**json.loads(out), "busy": busy}
 
 
+def store(engine, directory, group, seconds):
+    """tests/bench/store.c."""
+    out, busy = _run([cluster.binary("tests/bench/bench_store"), engine, directory, group,
+                      seconds], {}, seconds)
+    return {**json.loads(out), "busy": busy}
+
+
 def instance_checks():
     """Nanoseconds of what tests/bench/instance_checks.c measures, by name."""
     out, _ = _run([cluster.binary("tests/bench/bench_instance_checks")], {}, LIMIT_S)

@@ -1,8 +1,10 @@
 """The figures: what is measured, beside what, and the bar. A figure is a generator of one side: it
 yields the measurement of one round each time it is asked; the rounds of both sides take turns.
 """
+import itertools
 import pathlib
 import random
+import shutil
 import struct
 import tempfile
 
@@ -204,7 +206,28 @@ def _checks(_stack, _seconds):
                  lambda: {"ns": clients.instance_checks()["checks"], "busy": {}})]
 
 
+def _stores(group):
+    def sides(stack, seconds):
+        path, number = temporary(stack), itertools.count()
+
+        def measure(engine):
+            directory = path / f"{engine}-{next(number)}"
+            try:
+                return clients.store(engine, directory, group, seconds)
+            except clients.Failed as failed:
+                if "librocksdb-dev" in str(failed):
+                    raise servers.Missing(str(failed)) from failed
+                raise
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+
+        return [Side("LMDB", lambda: measure("lmdb")), Side("RocksDB", lambda: measure("rocksdb"))]
+
+    return sides
+
+
 OPS = "operations/s"
+STORE_GROUPS = [1, 16, 64, 256]
 GROUPS = [
     Group([Figure("unary_set_vs_raw_echo", "rate", OPS, 0.85),
            Figure("unary_set_cpu_vs_raw_echo", "cpu_us", "µs of server CPU", 1.20, True)], _unary),
@@ -219,4 +242,6 @@ GROUPS = [
     Group([Figure("unary_put_vs_etcd_put", "rate", OPS, 1.0)], _put),
     Group([Figure("routed_vs_direct", "rate", OPS, 0.45)], _routed),
     Group([Figure("check_ns", "ns", "ns", 100, True)], _checks),
+    *(Group([Figure(f"store_{group}_lmdb_vs_rocksdb", "rate", "durable writes/s")],
+            _stores(group)) for group in STORE_GROUPS),
 ]

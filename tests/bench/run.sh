@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the project beside raw gRPC, Redis and etcd, in interleaved rounds, on loopback
+# Measures the project beside raw gRPC, Redis, etcd and RocksDB, in interleaved rounds, on loopback
 # and in temporary directories. Installs nothing and judges nothing: it prints what it measured,
 # the bar, and what was busy meanwhile.
 #
@@ -22,7 +22,7 @@ build=${REDISTINTO_BUILD:-build}
     [ -f "$build/build.ninja" ] || meson setup "$build"
     ninja -C "$build" redistinto redistinto-coordinator redistinto-instance \
         tests/bench/bench_raw_echo tests/bench/bench_load \
-        tests/bench/bench_pipeline tests/bench/bench_instance_checks
+        tests/bench/bench_pipeline tests/bench/bench_store tests/bench/bench_instance_checks
 } >&2
 REDISTINTO_BUILD=$(realpath "$build") PYTHONDONTWRITEBYTECODE=1 \
     exec /usr/bin/python3 tests/bench/bench.py "$@"
