@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures (once) and builds with meson. BUILD_DIR (build/) and MESON_OPTIONS may be set.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 build=${BUILD_DIR:-build}
 log=$(mktemp)

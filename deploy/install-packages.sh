@@ -2,7 +2,7 @@
 # Installs what is missing of the named lists (deploy/packages/NAME.txt). Does nothing, and needs
 # no root, when everything is there. A node or npm from elsewhere counts as Debian's.
 set -euo pipefail
-cd "$(dirname "$0")/packages"
+cd "$(dirname "$(readlink -f "$0")")/packages"
 
 [ $# -gt 0 ] || { echo "usage: $0 build|test|check..." >&2; exit 2; }
 wanted=()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The main job in one command: installs the packages, builds, starts a coordinator and three
 # instances as real processes, runs every script of deploy/examples at the same time, and shows
-# where each key lives. Leaves nothing running, unless --keep.
+# where each key lives. Leaves nothing running, unless --keep. BUILD_DIR (build/) may be set.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 usage() {
     cat <<'TEXT'
@@ -23,7 +23,8 @@ for argument in "$@"; do
 done
 
 deploy/install-packages.sh build
-echo "Building into build/ ..." >&2
+build=${BUILD_DIR:-build}
+echo "Building into $build/ ..." >&2
 deploy/build.sh redistinto redistinto-coordinator redistinto-instance redistinto-esi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/redistinto-quickstart.XXXXXX")
@@ -43,7 +44,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 # In a session of its own, so that --keep survives this terminal.
-setsid build/redistinto dev --instances 3 --data-dir "$work/data" --ready-file "$work/ready.json" \
+setsid "$build/redistinto" dev --instances 3 --data-dir "$work/data" --ready-file "$work/ready.json" \
     >"$work/dev.out" 2>"$work/dev.log" </dev/null &
 dev=$!
 for _ in $(seq 300); do
@@ -57,15 +58,15 @@ cat "$work/dev.out"
 coordinator=$(sed -n 's/.*"coordinator": *"\([^"]*\)".*/\1/p' "$work/ready.json")
 echo
 echo "Running deploy/examples/*.esi at the same time:"
-build/redistinto-esi run --coordinator "$coordinator" deploy/examples/*.esi
+"$build/redistinto-esi" run --coordinator "$coordinator" deploy/examples/*.esi
 echo
 echo "Where each key lives:"
-build/redistinto keys --coordinator "$coordinator"
+"$build/redistinto" keys --coordinator "$coordinator"
 
 if [ "$keep" = yes ]; then
     echo
     echo "The cluster is still running (data and logs in $work):"
-    build/redistinto instances --coordinator "$coordinator"
+    "$build/redistinto" instances --coordinator "$coordinator"
     echo "coordinator $coordinator"
     echo "stop it:  kill $dev && rm -rf $work"
     trap - EXIT

@@ -3,7 +3,7 @@
 # proto/releases/VERSION.binpb, a descriptor set without comments, for tests/proto-lint.sh.
 # VERSION is that of meson.build; the file of an unreleased version may be written again.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 tests/interop/install.sh
 version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build)
 mkdir -p proto/releases

@@ -4,7 +4,7 @@
 #
 #   tests/fresh-root.sh [--all]        COMMIT (HEAD) chooses what is tested
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 [ "$(id -u)" -eq 0 ] || { echo "$0: needs root" >&2; exit 2; }
 command -v mmdebstrap >/dev/null || { echo "$0: apt-get install mmdebstrap" >&2; exit 2; }

@@ -2,7 +2,7 @@
 # buf over proto/: lint (STANDARD, COMMENTS), and no breaking change (FILE) since the last release
 # in proto/releases. buf comes from npm: without it the check is skipped.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 tests/interop/install.sh
 buf=tests/interop/node_modules/.bin/buf
 "$buf" lint proto

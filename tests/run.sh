@@ -8,13 +8,13 @@
 # Environment: COURSE_SCRIPTS (folder with the course's ESI scripts; tests that use it are skipped
 # without it), SIM_SEEDS (20000), FUZZ_SECONDS (60), SKIP_INSTALL=1 to install nothing.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 all=no
 for argument in "$@"; do
     case $argument in
     --all) all=yes ;;
-    --help | -h) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '2,9s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
     *) echo "tests/run.sh: unknown argument '$argument' (--all, --help)" >&2; exit 2 ;;
     esac
 done

@@ -8,10 +8,10 @@
 # --only may hold * and ?. REDISTINTO_BUILD names the build folder (build). Packages:
 # deploy/packages/{build,test,bench}.txt; figures whose peer is not installed are skipped by name.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$(readlink -f "$0")")/../.."
 
 case ${1-} in
---help | -h) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+--help | -h) sed -n '2,10s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
 esac
 command -v meson ninja /usr/bin/python3 >/dev/null || {
     echo "tests/bench/run.sh: install what deploy/packages/build.txt and test.txt list" >&2

@@ -8,10 +8,10 @@
 # Environment: BUILD_DIR (build-fuzz), FUZZ_TARGETS (all; names as in corpus/). Exit code 77: clang's
 # fuzzer runtime is missing.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$(readlink -f "$0")")/../.."
 
 case ${1:-} in
---help | -h) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+--help | -h) sed -n '2,10s/^# \{0,1\}//p' tests/fuzz/run.sh; exit 0 ;;
 '' | *[!0-9]*)
     [ $# -eq 0 ] || { echo "tests/fuzz/run.sh: '$1' is no number of seconds (--help)" >&2; exit 2; }
     ;;

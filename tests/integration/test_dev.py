@@ -1,9 +1,11 @@
 """`redistinto dev`: starts, says where everything is, stops everything, however it ends."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -121,6 +123,24 @@ class Dev(unittest.TestCase):
             self.assertEqual((cluster.data_dir / "coordinator").stat().st_ino, first)
             self.assertEqual(cluster.cli("health").code, 0)
 
+    def test_taken_ports_give_way(self):
+        with contextlib.ExitStack() as held:
+            base = _hold_ports(held, 0, 10)
+            with Cluster("--base-port", base, instances=2) as cluster:
+                ports = [int(address.rsplit(":", 1)[1]) for address in
+                         (cluster.coordinator, *(m["address"] for m in cluster.info["instances"]))]
+                self.assertEqual(len({*ports, base, base + 10}), 5)
+                self.assertEqual(cluster.cli("health").code, 0)
+                self.assertEqual(cluster.stop(), 0)
+                self.assertEqual(cluster.said(), "")
+
+    def test_one_entry_each(self):
+        with Cluster("--entries", 1, "--entry-size", 16, instances=1) as cluster:
+            self.assertEqual(cluster.cli("put", "k", "one entry").code, 0)
+            self.assertEqual(cluster.cli("read", "k").out, b"one entry")
+            self.assertEqual(cluster.cli("put", "k", "as long as two entries").code, 7)
+            self.assertEqual(cluster.cli("read", "k").out, b"one entry")
+
     def test_second_dev_on_the_same_data_is_refused(self):
         with Cluster(instances=1) as cluster:
             result = run("redistinto", "dev", "--base-port", "0", "--data-dir", cluster.data_dir)
@@ -139,6 +159,18 @@ class Dev(unittest.TestCase):
             self.assertEqual(cluster.dev.returncode, 1)
             self.assertIn("while stopping", cluster.said())
             self.assertFalse(any(map(is_running, pids)))
+
+
+def _hold_ports(held, *offsets):
+    """The first of ports with these distances that are taken until `held` is closed."""
+    while True:
+        with contextlib.ExitStack() as tried:
+            first = tried.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            with contextlib.suppress(OSError, OverflowError):
+                for offset in offsets[1:]:
+                    tried.enter_context(socket.create_server(("127.0.0.1", first + offset)))
+                held.push(tried.pop_all())
+                return first
 
 
 def _command_line(pid):

@@ -2,7 +2,7 @@
 # Installs the npm packages of package-lock.json into tests/interop/node_modules, unless they are
 # there. Exit code 77: not possible here, the last line says why.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$(readlink -f "$0")")"
 
 command -v node >/dev/null && command -v npm >/dev/null || { echo "node or npm is missing"; exit 77; }
 mkdir -p node_modules

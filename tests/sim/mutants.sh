@@ -5,10 +5,10 @@
 #
 # Environment: BUILD_DIR (build).
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$(readlink -f "$0")")/../.."
 
 case ${1:-} in
---help | -h) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+--help | -h) sed -n '2,6s/^# \{0,1\}//p' tests/sim/mutants.sh; exit 0 ;;
 esac
 build=${BUILD_DIR:-build}
 [ -f "$build/build.ninja" ] || meson setup "$build" >&2
