@@ -231,7 +231,8 @@ static void strike(struct sim_world *world, enum sim_fault fault)
         crash(world, fault, sim_world_coordinator(world));
         break;
     case SIM_FAULT_CLIENT_CRASH:
-        crash(world, fault, pick(world, SIM_NODE_CLIENT));
+        crash(world, fault,
+              pick(world, rt_rng_below(&world->rng, 3) == 0 ? SIM_NODE_LIBRARY : SIM_NODE_CLIENT));
         break;
     case SIM_FAULT_ISOLATION:
         isolate(world);

@@ -105,12 +105,11 @@ void sim_node_init(struct sim_node *node, struct sim_world *world, enum sim_node
                    unsigned ordinal)
 {
     static const struct sim_core_ops *const ops[] = {
-        [SIM_NODE_COORDINATOR] = &sim_coordinator_ops,
-        [SIM_NODE_INSTANCE] = &sim_instance_ops,
-        [SIM_NODE_CLIENT] = &sim_client_ops,
-        [SIM_NODE_DIRECT] = &sim_direct_ops,
+        [SIM_NODE_COORDINATOR] = &sim_coordinator_ops, [SIM_NODE_INSTANCE] = &sim_instance_ops,
+        [SIM_NODE_CLIENT] = &sim_client_ops,           [SIM_NODE_DIRECT] = &sim_direct_ops,
+        [SIM_NODE_LIBRARY] = &sim_library_ops,
     };
-    static const char *const names[] = {"C", "I", "E", "D"};
+    static const char *const names[] = {"C", "I", "E", "D", "L"};
 
     *node = (struct sim_node){.world = world, .ops = ops[kind], .kind = kind};
     node->index = (uint8_t)(node - world->nodes);

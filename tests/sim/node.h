@@ -23,8 +23,9 @@ struct sim_world;
 enum sim_node_kind {
     SIM_NODE_COORDINATOR,
     SIM_NODE_INSTANCE,
-    SIM_NODE_CLIENT, /* runs statements in sessions */
-    SIM_NODE_DIRECT, /* writes to instances with remembered routes */
+    SIM_NODE_CLIENT,  /* runs statements in sessions */
+    SIM_NODE_DIRECT,  /* writes to instances with remembered routes */
+    SIM_NODE_LIBRARY, /* has the core of the client library */
 };
 
 /* How to step the core of a node. All but submit and cancel are present. */
@@ -45,6 +46,7 @@ extern const struct sim_core_ops sim_coordinator_ops;
 extern const struct sim_core_ops sim_instance_ops;
 extern const struct sim_core_ops sim_client_ops;
 extern const struct sim_core_ops sim_direct_ops;
+extern const struct sim_core_ops sim_library_ops;
 
 enum {
     SIM_NAME_MAX = 15

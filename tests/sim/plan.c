@@ -43,6 +43,7 @@ void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
     plan->n_instances = rt_rng_below(rng, 2) == 0 ? 3 : (unsigned)between(rng, 2, 5);
     plan->n_clients = (unsigned)between(rng, 2, 5);
     plan->n_directs = (unsigned)between(rng, 1, 3);
+    plan->n_libraries = (unsigned)between(rng, 1, 2);
     plan->n_keys = (uint8_t)between(rng, 1, 5);
     draw_modes(plan, rng);
     draw_leases(plan, rng);

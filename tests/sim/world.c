@@ -95,6 +95,7 @@ static void begin(struct sim_world *world)
     add_nodes(world, SIM_NODE_INSTANCE, plan->n_instances);
     add_nodes(world, SIM_NODE_CLIENT, plan->n_clients);
     add_nodes(world, SIM_NODE_DIRECT, plan->n_directs);
+    add_nodes(world, SIM_NODE_LIBRARY, plan->n_libraries);
     sim_faults_start(world);
     for (unsigned i = 0; i < world->n_nodes; i++)
         sim_node_start(&world->nodes[i]);
@@ -126,6 +127,8 @@ static bool are_clients_idle(struct sim_world *world)
         if (node->kind == SIM_NODE_CLIENT && !sim_client_is_idle(node))
             return false;
         if (node->kind == SIM_NODE_DIRECT && !sim_direct_is_idle(node))
+            return false;
+        if (node->kind == SIM_NODE_LIBRARY && !sim_library_is_idle(node))
             return false;
     }
     return true;

@@ -25,6 +25,7 @@ struct sim_plan {
     unsigned n_instances;
     unsigned n_clients;
     unsigned n_directs;
+    unsigned n_libraries;
     uint8_t n_keys;
     struct model_lease member_lease;
     struct model_lease
@@ -145,6 +146,7 @@ void sim_coordinator_probed(struct sim_node *node, struct model_call *call);
 /* Client has no statement under way and no session to close. */
 bool sim_client_is_idle(const struct sim_node *node);
 bool sim_direct_is_idle(const struct sim_node *node);
+bool sim_library_is_idle(const struct sim_node *node);
 
 /* From now on this client goes through all keys, one after the other: GET, READ, SET, STORE, and
  * again until each was done once. */
