@@ -6,8 +6,9 @@
  *
  * A write is what a PUT costs an instance: its row is read and compared, then the row (60 bytes)
  * and the value (100 bytes) are written; 100,000 keys in random order, all there before. LMDB is
- * the engine of runtime/store with its thread and its checksums; RocksDB is called from here, one
- * synchronous batch a group, without compression. The directory must not exist.
+ * the engine of runtime/store with its thread and its checksums, one transaction a group; RocksDB
+ * is called from here, one synchronous batch a group, without compression. The directory must not
+ * exist.
  *
  * One thread, and those of the engines.
  */
@@ -30,7 +31,7 @@ enum {
     PREPARED_GROUP = 1000,
     ROW_SIZE = 60,
     VALUE_SIZE = 100,
-    KEY_SIZE = 18, /* "r/" or "v/", and 16 more */
+    KEY_SIZE = 17, /* 16, and 'r' or 'v': a key's rows are neighbours, as an instance has them */
     GROUP_MAX = 4096,
     SECONDS_MAX = 600,
 };
@@ -60,23 +61,23 @@ RT_NORETURN static void fail(const char *what)
     exit(1);
 }
 
-static void name_key(char *ret_key, char prefix, uint32_t key)
+static void name_key(char *ret_key, uint32_t key, char kind)
 {
-    (void)snprintf(ret_key, KEY_SIZE + 1, "%c/key-%012" PRIu32, prefix, key);
+    (void)snprintf(ret_key, KEY_SIZE + 1, "key-%012" PRIu32 "%c", key, kind);
 }
 
 /* ---- LMDB ------------------------------------------------------------------------------------ */
 
 static uv_loop_t loop;
 static struct store *store;
-static size_t n_pending;
+static bool is_pending;
 
 static void on_done(struct store_txn *txn, void *ctx)
 {
     (void)ctx;
     if (txn->outcome != STORE_COMMITTED)
         fail("LMDB: a write was not committed");
-    n_pending--;
+    is_pending = false;
     (void)store_txn_free(txn);
 }
 
@@ -91,21 +92,20 @@ static void open_lmdb(const char *path)
 
 static void write_lmdb(const uint32_t *keys, size_t n, bool compares)
 {
+    struct store_txn *txn = store_txn_new();
     char key[KEY_SIZE + 1];
 
     for (size_t i = 0; i < n; i++) {
-        struct store_txn *txn = store_txn_new();
-
-        name_key(key, 'r', keys[i]);
+        name_key(key, keys[i], 'r');
         if (compares)
             store_txn_compare(txn, rt_bytes_of(key, KEY_SIZE), rt_bytes_of(row, sizeof(row)));
         store_txn_put(txn, rt_bytes_of(key, KEY_SIZE), rt_bytes_of(row, sizeof(row)));
-        key[0] = 'v';
+        key[KEY_SIZE - 1] = 'v';
         store_txn_put(txn, rt_bytes_of(key, KEY_SIZE), rt_bytes_of(value, sizeof(value)));
-        n_pending++;
-        store_submit(store, txn);
     }
-    while (n_pending > 0)
+    is_pending = true;
+    store_submit(store, txn);
+    while (is_pending)
         (void)uv_run(&loop, UV_RUN_ONCE);
 }
 
@@ -171,11 +171,11 @@ static void write_rocksdb(const uint32_t *keys, size_t n, bool compares)
     char *message = NULL;
 
     for (size_t i = 0; i < n; i++) {
-        name_key(key, 'r', keys[i]);
+        name_key(key, keys[i], 'r');
         if (compares)
             compare_rocksdb(key);
         rocksdb_writebatch_put(batch, key, KEY_SIZE, (const char *)row, sizeof(row));
-        key[0] = 'v';
+        key[KEY_SIZE - 1] = 'v';
         rocksdb_writebatch_put(batch, key, KEY_SIZE, (const char *)value, sizeof(value));
     }
     rocksdb_write(database, synchronous, batch, &message);
