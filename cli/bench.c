@@ -11,6 +11,8 @@
 #include "runtime/base/alloc.h"
 #include "runtime/model/limits.h"
 
+#define OPERATIONS_MAX UINT64_C(1000000000000)
+
 enum operation {
     OPERATION_SET,
     OPERATION_PUT,
@@ -134,6 +136,7 @@ static const struct rt_option options[] = {
      .group = "Operations",
      .help = "Equal seeds draw equal operations.",
      .initial = "1",
+     .max = UINT64_MAX,
      .offset = offsetof(struct config, seed)},
     {.name = "duration",
      .type = RT_OPTION_DURATION,
@@ -148,6 +151,7 @@ static const struct rt_option options[] = {
      .group = "Length",
      .help = "End after so many operations, if the duration is not over before; 0 = no limit.",
      .initial = "0",
+     .max = OPERATIONS_MAX,
      .offset = offsetof(struct config, operations)},
     {.name = "warmup",
      .type = RT_OPTION_DURATION,
@@ -243,6 +247,13 @@ static enum model_exit run_bench(struct cli_context *context, const char *const 
     return print(context, stats);
 }
 
+static const char *const bench_examples[] = {
+    "redistinto bench --path pipelined --reads 50 --distribution zipfian",
+    "redistinto bench --path routed --operation put --concurrency 16 --duration 30s -o json",
+    "redistinto bench --rate 5000 --value-size 100-1000    # at a pace, not as fast as it goes",
+    NULL,
+};
+
 const struct cli_verb cli_bench_verb = {
     .name = "bench",
     .arguments = "",
@@ -253,6 +264,7 @@ const struct cli_verb cli_bench_verb = {
         "--timeout is for each request. Locked keys, and clusters that require locks, refuse the "
         "updates. No operation is repeated. An interrupt prints what was measured so far. Exit "
         "code 1: some operations failed.",
+    .examples = bench_examples,
     .options = options,
     .n_options = RT_ARRAY_SIZE(options),
     .config_size = sizeof(struct config),

@@ -48,6 +48,11 @@ static enum model_exit run(struct cli_context *context, const char *const *argum
     return result;
 }
 
+static const char *const completion_examples[] = {
+    "redistinto completion bash >~/.local/share/bash-completion/completions/redistinto",
+    NULL,
+};
+
 const struct cli_verb cli_completion_verb = {
     .name = "completion",
     .arguments = "bash",
@@ -56,6 +61,7 @@ const struct cli_verb cli_completion_verb = {
     .description = "Prints the completion script for all commands of the suite. It is installed "
                    "where bash looks for it; where it is not, this line in ~/.bashrc does it: "
                    "source <(redistinto completion bash).",
+    .examples = completion_examples,
     .config_size = sizeof(struct no_config),
     .run = run,
 };

@@ -331,6 +331,13 @@ static const struct rt_option read_options[] = {SESSION_OPTION, ESCAPED_OPTION};
 static const struct rt_option del_options[] = {SESSION_OPTION, NO_WAIT_OPTION, ESCAPED_OPTION,
                                                IF_VERSION_OPTION};
 
+static const char *const get_examples[] = {
+    "redistinto get orders/17                # waits for whoever works on it",
+    "redistinto get orders/17 --no-wait      # exit code 4 when it is locked",
+    "redistinto get orders/17 --session 0123456789abcdef0123456789abcdef    # and keeps the lock",
+    NULL,
+};
+
 const struct cli_verb cli_get_verb = {
     .name = "get",
     .arguments = "KEY",
@@ -343,10 +350,18 @@ const struct cli_verb cli_get_verb = {
         "standard error tells the token, and an unknown key is created without a value. Without "
         "it the lock ends with the verb: the value is one that nobody was working on. Unknown key "
         "or no value: exit code 3. Waiting took too long: 5.",
+    .examples = get_examples,
     .options = get_options,
     .n_options = RT_ARRAY_SIZE(get_options),
     .config_size = sizeof(struct config),
     .run = run_get,
+};
+
+static const char *const set_examples[] = {
+    "redistinto set orders/17 paid",
+    "redistinto set -e 'key\\x00with\\x00nul' 'a\\x0ab'",
+    "redistinto set photos/1 --value-file photo.jpg",
+    NULL,
 };
 
 const struct cli_verb cli_set_verb = {
@@ -358,10 +373,17 @@ const struct cli_verb cli_set_verb = {
     .description =
         "Writes VALUE, which is not durable before store or put; the first SET of a key "
         "places it. VALUE - is read from standard input. " WITHOUT_SESSION_TEXT EXIT_TEXT,
+    .examples = set_examples,
     .options = set_options,
     .n_options = RT_ARRAY_SIZE(set_options),
     .config_size = sizeof(struct config),
     .run = run_set,
+};
+
+static const char *const store_examples[] = {
+    "redistinto store orders/17",
+    "redistinto store orders/17 --last-set 7.3.12    # only if that SET is still there",
+    NULL,
 };
 
 const struct cli_verb cli_store_verb = {
@@ -371,10 +393,18 @@ const struct cli_verb cli_store_verb = {
     .summary = "make a key's value durable",
     .description =
         "Makes the value durable and releases the session's lock. " WITHOUT_SESSION_TEXT EXIT_TEXT,
+    .examples = store_examples,
     .options = store_options,
     .n_options = RT_ARRAY_SIZE(store_options),
     .config_size = sizeof(struct config),
     .run = run_store,
+};
+
+static const char *const put_examples[] = {
+    "redistinto put orders/17 paid",
+    "redistinto put photos/1 - <photo.jpg",
+    "redistinto put orders/17 paid --if-version 0.0.0    # only while it has no value",
+    NULL,
 };
 
 const struct cli_verb cli_put_verb = {
@@ -385,10 +415,18 @@ const struct cli_verb cli_put_verb = {
     .summary = "write a durable value",
     .description = "SET and STORE in one: writes VALUE durably and releases the session's lock. "
                    "VALUE - is read from standard input. " WITHOUT_SESSION_TEXT EXIT_TEXT,
+    .examples = put_examples,
     .options = put_options,
     .n_options = RT_ARRAY_SIZE(put_options),
     .config_size = sizeof(struct config),
     .run = run_put,
+};
+
+static const char *const read_examples[] = {
+    "redistinto read orders/17",
+    "redistinto read photos/1 >photo.jpg",
+    "redistinto read orders/17 -o json",
+    NULL,
 };
 
 const struct cli_verb cli_read_verb = {
@@ -401,10 +439,17 @@ const struct cli_verb cli_read_verb = {
         "they are, with a newline behind them only on a terminal; JSON has a string, or "
         "{\"base64\": ...} where the bytes are no UTF-8. A key that is unknown or has no "
         "value: exit code 3.",
+    .examples = read_examples,
     .options = read_options,
     .n_options = RT_ARRAY_SIZE(read_options),
     .config_size = sizeof(struct config),
     .run = run_read,
+};
+
+static const char *const del_examples[] = {
+    "redistinto del orders/17",
+    "redistinto del orders/17 --if-version 7.3.12",
+    NULL,
 };
 
 const struct cli_verb cli_del_verb = {
@@ -415,6 +460,7 @@ const struct cli_verb cli_del_verb = {
     .description =
         "Removes the value; a key that nobody has locked is forgotten. " WITHOUT_SESSION_TEXT
             EXIT_TEXT,
+    .examples = del_examples,
     .options = del_options,
     .n_options = RT_ARRAY_SIZE(del_options),
     .config_size = sizeof(struct config),

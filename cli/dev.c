@@ -425,6 +425,13 @@ static enum model_exit run(struct cli_context *context, const char *const *argum
     return result;
 }
 
+static const char *const dev_examples[] = {
+    "redistinto dev",
+    "redistinto dev --instances 5 --profile classic --data-dir /tmp/cluster",
+    "redistinto dev --base-port 0 --ready-file cluster.json    # for scripts: any ports, and where",
+    NULL,
+};
+
 const struct cli_verb cli_dev_verb = {
     .name = "dev",
     .arguments = "",
@@ -432,6 +439,7 @@ const struct cli_verb cli_dev_verb = {
     .description = "Starts a coordinator and instances on this machine, shows where they are, and "
                    "stops them all on Ctrl-C. Not for production: nothing is replicated, nothing "
                    "is restarted, and everything listens on the loopback interface only.",
+    .examples = dev_examples,
     .options = options,
     .n_options = RT_ARRAY_SIZE(options),
     .config_size = sizeof(struct config),

@@ -123,12 +123,19 @@ static enum model_exit run_health(struct cli_context *context, const char *const
     return result;
 }
 
+static const char *const health_examples[] = {
+    "redistinto health",
+    "redistinto health --timeout 1s -o json",
+    NULL,
+};
+
 const struct cli_verb cli_health_verb = {
     .name = "health",
     .arguments = "",
     .summary = "ask the coordinator and every instance whether they serve",
     .description = "Asks the health service of the coordinator and of each instance that it lists; "
                    "instances that left are only shown. Exit code 5 when any does not serve.",
+    .examples = health_examples,
     .config_size = sizeof(struct no_config),
     .run = run_health,
 };

@@ -70,6 +70,12 @@ static enum model_exit run_status(struct cli_context *context, const char *const
     return result;
 }
 
+static const char *const status_examples[] = {
+    "redistinto status orders/17",
+    "redistinto status -e 'key\\x00with\\x00nul' -o json",
+    NULL,
+};
+
 const struct cli_verb cli_status_verb = {
     .name = "status",
     .arguments = "KEY",
@@ -79,6 +85,7 @@ const struct cli_verb cli_status_verb = {
         "Shows a key's value, owner, lock and waiters, and for a key without owner where "
         "its first SET would place it. Changes nothing, and asks nothing of whoever holds "
         "the key. An unknown key is an answer like any other.",
+    .examples = status_examples,
     .options = status_options,
     .n_options = RT_ARRAY_SIZE(status_options),
     .config_size = sizeof(struct status_config),
@@ -152,6 +159,12 @@ static enum model_exit run_instances(struct cli_context *context, const char *co
     return result;
 }
 
+static const char *const instances_examples[] = {
+    "redistinto instances",
+    "redistinto instances -o json",
+    NULL,
+};
+
 const struct cli_verb cli_instances_verb = {
     .name = "instances",
     .arguments = "",
@@ -159,6 +172,7 @@ const struct cli_verb cli_instances_verb = {
     .description =
         "Lists instances in the order of their first registration, dead and departed ones "
         "too.",
+    .examples = instances_examples,
     .config_size = sizeof(struct no_config),
     .run = run_instances,
 };
@@ -223,6 +237,12 @@ static enum model_exit run_keys(struct cli_context *context, const char *const *
     return result;
 }
 
+static const char *const keys_examples[] = {
+    "redistinto keys",
+    "redistinto keys --prefix orders/ -o json",
+    NULL,
+};
+
 const struct cli_verb cli_keys_verb = {
     .name = "keys",
     .arguments = "",
@@ -230,6 +250,7 @@ const struct cli_verb cli_keys_verb = {
     .description = "Lists known keys in ascending order of their bytes. Keys that come or go "
                    "meanwhile may or may not be listed. Bytes that do not print are shown as \\xNN "
                    "and a backslash as \\\\: verbs read that again with --escaped.",
+    .examples = keys_examples,
     .options = keys_options,
     .n_options = RT_ARRAY_SIZE(keys_options),
     .config_size = sizeof(struct keys_config),

@@ -10,6 +10,8 @@
 #include "cli/text.h"
 #include "runtime/base/json.h"
 
+#define TTL_MAX_MS (30 * UINT64_C(86400000))
+
 struct config {
     const char *name;
     uint64_t ttl_ms;
@@ -26,6 +28,7 @@ static const struct rt_option options[] = {
      .type = RT_OPTION_DURATION,
      .help = "With open: close the session after this long; 0 = when interrupted.",
      .initial = "0",
+     .max = TTL_MAX_MS,
      .offset = offsetof(struct config, ttl_ms)},
 };
 
@@ -150,6 +153,12 @@ static enum model_exit run_session(struct cli_context *context, const char *cons
     return close_session(context, &id);
 }
 
+static const char *const session_examples[] = {
+    "redistinto session open --name cashier --ttl 10m",
+    "redistinto session close 0123456789abcdef0123456789abcdef",
+    NULL,
+};
+
 const struct cli_verb cli_session_verb = {
     .name = "session",
     .arguments = "open|close [ID]",
@@ -162,6 +171,7 @@ const struct cli_verb cli_session_verb = {
         "Locks that they take stay until they are stored or the session ends. Exit code 4 when "
         "the session ended otherwise. close ID: ends a session and frees its locks, whoever keeps "
         "it alive; one that has ended is no error.",
+    .examples = session_examples,
     .options = options,
     .n_options = RT_ARRAY_SIZE(options),
     .config_size = sizeof(struct config),

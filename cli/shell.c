@@ -426,6 +426,12 @@ static const struct rt_option options[] = {
      .offset = offsetof(struct config, is_escaped)},
 };
 
+static const char *const shell_examples[] = {
+    "redistinto shell --name cashier",
+    "redistinto shell -o json <statements.txt    # exit code 1 when one failed",
+    NULL,
+};
+
 const struct cli_verb cli_shell_verb = {
     .name = "shell",
     .arguments = "",
@@ -439,6 +445,7 @@ const struct cli_verb cli_shell_verb = {
         "that fails does not keep the next from running, but the end of the session does. Exit "
         "codes: 1 when a line of a pipe failed, 5 when no session could be opened, 130 "
         "interrupted.",
+    .examples = shell_examples,
     .options = options,
     .n_options = RT_ARRAY_SIZE(options),
     .config_size = sizeof(struct config),

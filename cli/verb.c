@@ -49,6 +49,14 @@ static const struct rt_option common_options[] = {
      .offset = offsetof(struct cli_common, timeout_ms)},
 };
 
+static const char *const common_examples[] = {
+    "redistinto dev                          # a cluster on this machine",
+    "redistinto put orders/17 paid           # a durable value",
+    "redistinto read orders/17 -o json",
+    "redistinto --coordinator 10.0.0.1:7400 keys --prefix orders/",
+    NULL,
+};
+
 static const struct rt_option_table common_table = {common_options, RT_ARRAY_SIZE(common_options),
                                                     NULL};
 
@@ -59,6 +67,7 @@ const struct rt_option_command cli_verb_common = {
     .summary = "look at, change and start clusters",
     .description = "The command for people of Redistinto, a sharded key-value store with explicit "
                    "placement.",
+    .examples = common_examples,
     .tables = &common_table,
     .n_tables = 1,
 };
@@ -92,6 +101,7 @@ void cli_verb_describe(const struct cli_verb *verb, struct cli_verb_command *ret
         .usage = verb->arguments,
         .summary = verb->summary,
         .description = verb->description,
+        .examples = verb->examples,
         .tables = ret_command->tables,
         .n_tables = RT_ARRAY_SIZE(ret_command->tables),
     };

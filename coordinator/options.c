@@ -132,6 +132,12 @@ static const struct rt_option_table tables[] = {
     {host_service_options, HOST_SERVICE_N_OPTIONS, NULL},
 };
 
+static const char *const examples[] = {
+    "redistinto-coordinator --data-dir /var/lib/redistinto/coordinator --listen 127.0.0.1:7400",
+    "redistinto-coordinator --data-dir data --profile classic --print-config",
+    NULL,
+};
+
 const struct rt_option_command coord_options_command = {
     .name = "redistinto-coordinator",
     .section = "coordinator",
@@ -139,6 +145,7 @@ const struct rt_option_command coord_options_command = {
     .summary = "place keys on instances and keep one owner for each",
     .description = "Places keys on instances and guarantees that one instance writes each key. "
                    "Hands out ownership, locks and sessions.",
+    .examples = examples,
     .tables = tables,
     .n_tables = RT_ARRAY_SIZE(tables),
 };

@@ -59,6 +59,12 @@ static const struct rt_option_table tables[] = {
     {options, RT_ARRAY_SIZE(options), NULL},
 };
 
+static const char *const examples[] = {
+    "redistinto-esi run morning.esi evening.esi    # at the same time, in a session each",
+    "redistinto-esi run checks.esi -o json --timeout 1m",
+    NULL,
+};
+
 const struct rt_option_command esi_options_command = {
     .name = "redistinto-esi",
     .section = "esi",
@@ -67,6 +73,7 @@ const struct rt_option_command esi_options_command = {
     .description = "Runs scripts of GET, SET and STORE at the same time, each in a session of its "
                    "own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse error, 5 "
                    "coordinator unavailable, 130 interrupted.",
+    .examples = examples,
     .tables = tables,
     .n_tables = RT_ARRAY_SIZE(tables),
 };

@@ -70,12 +70,19 @@ static const struct rt_option_table tables[] = {
     {host_service_options, HOST_SERVICE_N_OPTIONS, NULL},
 };
 
+static const char *const examples[] = {
+    "redistinto-instance --name a --data-dir /var/lib/redistinto/a --coordinator 127.0.0.1:7400",
+    "redistinto-instance --name b --data-dir b --listen 0.0.0.0:7411 --advertise 10.0.0.2:7411",
+    NULL,
+};
+
 const struct rt_option_command inst_options_command = {
     .name = "redistinto-instance",
     .section = "instance",
     .usage = "",
     .summary = "store the values of keys that it owns",
     .description = "Stores values and confirms before each write that it owns the key.",
+    .examples = examples,
     .tables = tables,
     .n_tables = RT_ARRAY_SIZE(tables),
 };

@@ -16,13 +16,15 @@
 
 static void append_text(const char *text, struct rt_buffer *page)
 {
-    if (*text == '.' || *text == '\'')
+    if (*text == '.')
         rt_buffer_append_string(page, "\\&");
     for (; *text; text++) {
         if (*text == '-')
             rt_buffer_append_string(page, "\\-");
         else if (*text == '\\')
             rt_buffer_append_string(page, "\\e");
+        else if (*text == '\'')
+            rt_buffer_append_string(page, "\\(aq");
         else
             rt_buffer_append_byte(page, (uint8_t)*text);
     }
@@ -102,6 +104,14 @@ static void append_options(const struct rt_option_command *command, struct rt_bu
     }
 }
 
+static void append_example_lines(const char *const *examples, struct rt_buffer *page)
+{
+    rt_buffer_append_string(page, ".nf\n");
+    for (; *examples != NULL; examples++)
+        append_line(*examples, page);
+    rt_buffer_append_string(page, ".fi\n");
+}
+
 static void append_verb(const struct cli_verb *verb, struct rt_buffer *page)
 {
     rt_buffer_append_string(page, ".SS \"");
@@ -114,6 +124,8 @@ static void append_verb(const struct cli_verb *verb, struct rt_buffer *page)
     append_line(verb->description, page);
     for (size_t i = 0; i < verb->n_options; i++)
         append_option(&verb->options[i], page);
+    rt_buffer_append_string(page, ".TP\nExamples:\n");
+    append_example_lines(verb->examples, page);
 }
 
 static void append_verbs(struct rt_buffer *page)
@@ -204,6 +216,14 @@ static void append_files(const struct rt_option_command *command, struct rt_buff
                      RT_OPTION_FILE_LINE_MAX);
 }
 
+static void append_examples(const struct rt_option_command *command, struct rt_buffer *page)
+{
+    if (command->examples == NULL)
+        return;
+    rt_buffer_append_string(page, ".SH EXAMPLES\n");
+    append_example_lines(command->examples, page);
+}
+
 static void append_see_also(const struct rt_option_command *command, struct rt_buffer *page)
 {
     const char *separator = "";
@@ -250,5 +270,6 @@ void docs_manual_append(const struct rt_option_command *command, struct rt_buffe
     append_exit_status(command, page);
     append_environment(command, page);
     append_files(command, page);
+    append_examples(command, page);
     append_see_also(command, page);
 }

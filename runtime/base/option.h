@@ -93,6 +93,8 @@ struct rt_option_command {
                               * knows FILE, SCRIPT, DIR, and words in lower case: a|b */
     const char *summary;     /* one line, without full stop */
     const char *description; /* a paragraph for the help */
+    const char *const
+        *examples; /* command lines, "# why" may follow; NULL-terminated; NULL: none */
     const struct rt_option_table *tables;
     size_t n_tables;
 };

@@ -193,6 +193,15 @@ static void format_group(const struct rt_option *const *list, size_t n_list, siz
             format_option(list[i], buffer);
 }
 
+static void format_examples(const struct rt_option_command *command, struct rt_buffer *buffer)
+{
+    if (command->examples == NULL)
+        return;
+    rt_buffer_append_string(buffer, "\nExamples:\n");
+    for (const char *const *line = command->examples; *line != NULL; line++)
+        rt_buffer_printf(buffer, "  %s\n", *line);
+}
+
 void rt_option_help_format(const struct rt_option_command *command, struct rt_buffer *buffer)
 {
     const struct rt_option *list[RT_OPTION_COMMAND_OPTIONS_MAX];
@@ -203,6 +212,7 @@ void rt_option_help_format(const struct rt_option_command *command, struct rt_bu
                      *command->usage ? " " : "", command->usage);
     wrap(buffer, command->description, 0, &column);
     rt_buffer_append_byte(buffer, '\n');
+    format_examples(command, buffer);
     for (size_t i = 0; i < n_list; i++)
         if (!has_group_before(list, i))
             format_group(list, n_list, i, buffer);

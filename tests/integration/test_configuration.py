@@ -457,7 +457,7 @@ class Manual(ConfigurationCase):
             self.assertEqual((done.returncode, done.stderr), (0, b""), program)
             text = re.sub(r".\x08", "", done.stdout.decode("ascii"))
             for heading in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS",
-                            "ENVIRONMENT", "FILES", "SEE ALSO"):
+                            "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"):
                 self.assertRegex(text, rf"(?m)^{heading}$")
             self.assertRegex(text, rf"(?m)^ +{program} - \w")
             words = " ".join(text.split())

@@ -3,13 +3,18 @@
  */
 #include "cli/verb.h"
 
+#include <ctype.h>
+
+#include "runtime/base/alloc.h"
+#include "runtime/base/option_describe.h"
 #include "tests/support/check.h"
 #include "tests/unit/cli/streams.h"
 
 TestSuite(verb, .fini = test_alloc_expect_none);
 
 enum {
-    WORDS_MAX = 12
+    WORDS_MAX = 12,
+    HELP_COLUMNS = 100,
 };
 
 /* Splits at blanks and runs `redistinto WORDS`. */
@@ -83,6 +88,134 @@ Test(verb, help_of_every_verb)
     }
 }
 
+/* ---- help ------------------------------------------------------------------------------------ */
+
+/* All blanks become one, as the help breaks lines anywhere. */
+static void squeeze(char *text)
+{
+    char *end = text;
+
+    for (char *c = text; *c != '\0'; c++)
+        if (!isspace((unsigned char)*c))
+            *end++ = *c;
+        else if (end > text && end[-1] != ' ')
+            *end++ = ' ';
+    *end = '\0';
+}
+
+static void expect_short_lines(const char *text, const char *verb)
+{
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+        cr_assert_leq(strcspn(line, "\n"), HELP_COLUMNS, "%s: %.200s", verb, line);
+}
+
+/* The name, and what it is by default and within which range. */
+static void expect_described(const struct rt_option *option, const char *help, const char *verb)
+{
+    bool is_number = option->type == RT_OPTION_U64 || option->type == RT_OPTION_DURATION ||
+                     option->type == RT_OPTION_SIZE;
+    struct rt_buffer facts = {0};
+    struct rt_buffer entry = {0};
+
+    rt_option_format_facts(option, &facts);
+    rt_buffer_printf(&entry, "--%s%s%s %s [%s]", option->name,
+                     option->type == RT_OPTION_FLAG ? "" : " ", rt_option_argument(option),
+                     option->help, rt_buffer_string(&facts));
+    cr_assert_not_null(strstr(help, rt_buffer_string(&entry)), "%s: not in the help: %s", verb,
+                       rt_buffer_string(&entry));
+    cr_assert_eq(option->help[strlen(option->help) - 1], '.', "%s --%s", verb, option->name);
+    if (is_number || option->type == RT_OPTION_ENUM)
+        cr_assert(option->is_required || option->initial != NULL, "%s --%s: no default", verb,
+                  option->name);
+    if (is_number)
+        cr_assert_gt(option->max, 0, "%s --%s: no range", verb, option->name);
+    rt_buffer_deinit(&facts);
+    rt_buffer_deinit(&entry);
+}
+
+Test(verb, help_tells_examples_defaults_and_ranges)
+{
+    for (size_t i = 0; i < cli_n_verbs; i++) {
+        const struct cli_verb *verb = cli_verbs[i];
+        struct streams streams;
+        char words[64];
+
+        streams_open(&streams);
+        (void)snprintf(words, sizeof(words), "%s --help", verb->name);
+        cr_assert_eq(run(&streams, words), MODEL_EXIT_OK);
+        expect_short_lines(streams.out, verb->name);
+        cr_assert_not_null(strstr(streams.out, "\nExamples:\n  redistinto "), "%s", verb->name);
+        for (size_t k = 0; verb->examples[k] != NULL; k++)
+            cr_assert_not_null(strstr(streams.out, verb->examples[k]), "%s", verb->examples[k]);
+        squeeze(streams.out);
+        for (size_t k = 0; k < verb->n_options; k++)
+            expect_described(&verb->options[k], streams.out, verb->name);
+        streams_close(&streams);
+    }
+}
+
+/* The words of the command itself: neither what the shell does with it nor remarks, nor quotes,
+ * within which examples have no blanks. */
+static int split_example(char *text, char **argv)
+{
+    int argc = 0;
+
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
+        size_t size = strlen(word);
+
+        if (strchr("#|<>", *word) != NULL)
+            break;
+        cr_assert_lt(argc, WORDS_MAX);
+        argv[argc++] = *word == '\'' ? word + 1 : word;
+        if (*word == '\'')
+            word[size - 1] = '\0';
+    }
+    argv[argc] = NULL;
+    return argc;
+}
+
+static void expect_understood(const struct cli_verb *verb, int argc, char **argv)
+{
+    struct cli_verb_command description;
+    struct cli_common common;
+    void *config = rt_xalloc(verb->config_size);
+    void *const configs[] = {config, &common};
+    struct rt_option_setup setup = {
+        .command = &description.command, .configs = configs, .version = "1.2.3"};
+    struct rt_error err = RT_ERROR_INIT;
+    enum rt_option_action action;
+    struct rt_options *options;
+
+    cli_verb_describe(verb, &description);
+    cr_assert_eq(rt_option_parse(&setup, argc, argv, &action, &options, &err), RT_OK, "%s: %s",
+                 verb->name, err.message);
+    cr_assert_eq(action, RT_OPTION_RUN);
+    cr_assert_geq(options->n_positional, verb->n_arguments, "%s", verb->name);
+    cr_assert_leq(options->n_positional, verb->n_arguments + verb->n_optional, "%s", verb->name);
+    (void)rt_option_free(options);
+    (void)rt_free(config);
+}
+
+Test(verb, examples_can_be_typed)
+{
+    for (size_t i = 0; i < cli_n_verbs; i++) {
+        for (size_t k = 0; cli_verbs[i]->examples[k] != NULL; k++) {
+            char text[HELP_COLUMNS + 1];
+            char *argv[WORDS_MAX + 1];
+            int argc;
+
+            (void)snprintf(text, sizeof(text), "%s", cli_verbs[i]->examples[k]);
+            argc = split_example(text, argv);
+            cr_assert_geq(argc, 2, "%s", cli_verbs[i]->name);
+            cr_assert_str_eq(argv[0], "redistinto");
+            cr_assert_str_eq(argv[1], cli_verbs[i]->name);
+            expect_understood(cli_verbs[i], argc - 1, argv + 1);
+        }
+    }
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
 Test(verb, unknown_verb_comes_with_the_list)
 {
     expect("devel", MODEL_EXIT_USAGE, "", "unknown verb 'devel' (INVALID_ARGUMENT)\n\nVerbs:\n");
@@ -139,6 +272,10 @@ Test(verb, refusals_name_what_is_valid)
     expect("dev --profile modern", MODEL_EXIT_USAGE, "", "classic");
     expect("dev --lease 999ms", MODEL_EXIT_USAGE, "", "1s..1h");
     expect("dev -o json --lease 999ms", MODEL_EXIT_USAGE, "\"code\":\"INVALID_ARGUMENT\"", "");
+    expect("session --ttl 30d --print-config open", MODEL_EXIT_OK, "ttl = 30d ; flag", "");
+    expect("session --ttl 2592000001ms open", MODEL_EXIT_USAGE, "", "(0ms..30d)");
+    expect("bench --operations 1000000000000 --print-config", MODEL_EXIT_OK, "; flag", "");
+    expect("bench --operations 1000000000001", MODEL_EXIT_USAGE, "", "(0..1000000000000)");
     expect("dev -o yaml", MODEL_EXIT_USAGE, "", "json");
     expect("dev --bogus", MODEL_EXIT_USAGE, "", "--bogus");
     expect("--bogus dev", MODEL_EXIT_USAGE, "", "--bogus");

@@ -1,0 +1,239 @@
+"""What all verbs have in common, each by a row of its own: help, JSON, exit codes. A verb of the
+list that has no row is a failure, so whoever adds one says here what it prints."""
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import unittest
+
+import tap
+from cluster import DEADLINE_S, Cluster, binary, run
+
+ERROR_MEMBERS = ["code", "reason", "message", "applied"]
+STATEMENT = ["statement", "outcome", "key"]
+VERSION = ["version", "stored", "sets_lost", "owner", "epoch"]
+READ = [*STATEMENT, "value", "version", "stored", "stale", "sets_lost", "owner", "epoch"]
+
+# Verb -> arguments, what it is given on standard input, members of the JSON of its (first) line.
+ROWS = {
+    "dev": (["--base-port", "0", "--instances", "1"], None,
+            ["coordinator", "coordinator_pid", "pid", "data_dir", "instances"]),
+    "get": (["k"], None, [*STATEMENT, "value", *VERSION, "lock_token"]),
+    "set": (["k", "v"], None, [*STATEMENT, *VERSION]),
+    "store": (["k"], None, [*STATEMENT, *VERSION, "lock_lost"]),
+    "put": (["k", "v"], None, [*STATEMENT, *VERSION, "lock_lost"]),
+    "read": (["k"], None, READ),
+    "del": (["gone"], None, [*STATEMENT, *VERSION]),
+    "session": (["open"], None, ["session_id", "name", "lease_ms"]),
+    "shell": ([], b"READ k\n", ["line", *READ]),
+    "status": (["k"], None,
+               ["key", "known", "value", "stored", "version", "owner", "owner_state", "epoch",
+                "would_place", "holder", "waiters", "value_unavailable"]),
+    "keys": ([], None, ["keys"]),
+    "instances": ([], None, ["instances"]),
+    "health": ([], None, ["members", "serving"]),
+    "bench": (["--keys", "5", "--operations", "20"], None,
+              ["operations", "rate", "seconds", "interrupted", "not_begun", "empty_reads",
+               "errors", "latency_us", "read", "update"]),
+    "completion": (["bash"], None, ["shell", "script"]),
+}
+GO_ON = ("dev", "session") # until they are interrupted, and then succeed
+ALONE = ("dev", "completion") # ask no coordinator
+
+
+def examples(program, *arguments):
+    """The command lines that the help shows, as words."""
+    lines = run(program, *arguments, "--help").text().partition("\nExamples:\n")[2]
+    for line in re.findall(r"^  (\S.*)$", lines.partition("\n\n")[0], re.M):
+        words = shlex.split(re.split(r" [<>|]", line)[0], comments=True)
+        yield line, words
+
+
+class Help(unittest.TestCase):
+    """The list, the help of each verb, and its examples."""
+
+    def test_each_verb_has_a_row(self):
+        shown = run("redistinto").text().partition("\nVerbs:\n")[2]
+        self.assertEqual(re.findall(r"^  (\w+) +\w", shown, re.M), list(ROWS))
+
+    def test_help(self):
+        for verb in ROWS:
+            for flag in ("--help", "-h"):
+                result = run("redistinto", verb, flag)
+                self.assertEqual((result.code, result.err), (0, b""), verb)
+                for text in (f"Usage: redistinto {verb} [OPTION...]", "\nExamples:\n",
+                             "--coordinator", "--timeout", "--output", "[cli]"):
+                    self.assertIn(text, result.text(), verb)
+
+    def test_examples_of_each_verb_are_understood(self):
+        for verb in ROWS:
+            shown = list(examples("redistinto", verb))
+            self.assertTrue(shown, verb)
+            for line, words in shown:
+                self.assertEqual(words[:2], ["redistinto", verb])
+                result = run(*words, "--print-config")
+                self.assertEqual((result.code, result.err), (0, b""), line)
+
+    def test_examples_of_each_binary_are_understood(self):
+        for program in ("redistinto", "redistinto-coordinator", "redistinto-instance",
+                        "redistinto-esi"):
+            shown = list(examples(program))
+            self.assertTrue(shown, program)
+            for line, words in shown:
+                self.assertEqual(words[0], program)
+                result = run(*words, "--print-config")
+                self.assertEqual((result.code, result.err), (0, b""), line)
+
+
+class Usage(unittest.TestCase):
+    """Exit code 2, before anything is asked of anybody."""
+
+    def refused(self, *arguments):
+        result = run("redistinto", *arguments)
+        self.assertEqual((result.code, result.out), (2, b""), arguments)
+        self.assertRegex(result.err.decode(),
+                         rf"^redistinto: {arguments[0]}: .*\(INVALID_ARGUMENT\)\n$")
+        result = run("redistinto", *arguments, "-o", "json")
+        self.assertEqual((result.code, result.err), (2, b""), arguments)
+        self.assertEqual(list(result.json()), ["error"])
+        self.assertEqual(list(result.json()["error"]), ERROR_MEMBERS)
+        self.assertEqual(result.json()["error"]["code"], "INVALID_ARGUMENT")
+
+    def test_unknown_option(self):
+        for verb, (arguments, _, _) in ROWS.items():
+            self.refused(verb, *arguments, "--bogus")
+
+    def test_too_many_words(self):
+        for verb, (arguments, _, _) in ROWS.items():
+            self.refused(verb, *arguments, "one", "two")
+
+    def test_missing_words(self):
+        for verb, (arguments, _, _) in ROWS.items():
+            if arguments and not arguments[0].startswith("-"):
+                self.refused(verb)
+
+    def test_common_options(self):
+        for verb, (arguments, _, _) in ROWS.items():
+            self.refused(verb, *arguments, "--timeout", "0")
+            self.refused(verb, *arguments, "--timeout", "3600001ms")
+            self.refused(verb, *arguments, "--coordinator", "nowhere")
+
+
+class NobodyThere(unittest.TestCase):
+    """A port that nobody listens on, and one whose listener never says anything."""
+
+    def setUp(self):
+        self.silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.silent.close)
+        self.address = f"127.0.0.1:{self.silent.getsockname()[1]}"
+
+    def rows(self):
+        return ((verb, row) for verb, row in ROWS.items() if verb not in ALONE)
+
+    def start(self, coordinator, verb, arguments, *options):
+        process = subprocess.Popen(
+            [binary("redistinto"), "--coordinator", coordinator, verb, *arguments, *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_unavailable(self):
+        for verb, (arguments, _, _) in self.rows():
+            process = self.start("127.0.0.1:1", verb, arguments, "--timeout", "500ms")
+            out, err = process.communicate(timeout=DEADLINE_S)
+            self.assertEqual(process.returncode, 5, (verb, err))
+            if verb != "health": # which tells it as its result
+                self.assertEqual(out, b"", verb)
+                self.assertRegex(err.decode(), rf"^redistinto: {verb}: .*\((UNAVAILABLE|"
+                                               r"DEADLINE_EXCEEDED).*\)\n$")
+
+    def test_timeout(self):
+        for verb, (arguments, _, _) in self.rows():
+            process = self.start(self.address, verb, arguments, "--timeout", "300ms", "-o", "json")
+            out, err = process.communicate(timeout=DEADLINE_S)
+            self.assertEqual((process.returncode, err), (5, b""), (verb, out))
+            answer = json.loads(out)
+            if verb == "health":
+                self.assertFalse(answer["serving"])
+            else:
+                self.assertEqual(list(answer["error"]), ERROR_MEMBERS, verb)
+                self.assertIn(answer["error"]["code"], ("UNAVAILABLE", "DEADLINE_EXCEEDED"))
+
+    def test_interrupted(self):
+        for verb, (arguments, _, _) in self.rows():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                process = self.start(self.address, verb, arguments, "--timeout", "1m")
+                connection = self.silent.accept()[0]
+                process.send_signal(number)
+                out, err = process.communicate(timeout=DEADLINE_S)
+                connection.close()
+                self.assertEqual(process.returncode, 130, (verb, err))
+                if verb not in ("health", "bench"): # which tell what they know so far
+                    self.assertEqual(out, b"", verb)
+
+
+class Answers(unittest.TestCase):
+    """On a cluster that has the key k."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(instances=2)
+        try:
+            cls.cluster.start()
+            for key in ("k", "gone"):
+                if cls.cluster.cli("put", key, "v").code != 0:
+                    raise AssertionError(f"{key} cannot be put")
+        except BaseException:
+            cls.cluster.close()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+
+    def start(self, verb, *options, stdout=subprocess.PIPE):
+        arguments, given, _ = ROWS[verb]
+        process = subprocess.Popen(
+            [binary("redistinto"), "--coordinator", self.cluster.coordinator, verb, *arguments,
+             *options], stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        process.stdin.write(given or b"")
+        if verb not in GO_ON:
+            process.stdin.close()
+            process.stdin = None
+        return process
+
+    def finish(self, verb, process):
+        """Its first line, and how it ended."""
+        line = process.stdout.readline()
+        if verb in GO_ON:
+            process.send_signal(signal.SIGTERM)
+        rest, err = process.communicate(timeout=DEADLINE_S)
+        return line, rest, err, process.returncode
+
+    def test_json(self):
+        for verb, (_, _, members) in ROWS.items():
+            for options in (["-o", "json"], ["--output=json"]):
+                if verb == "del":
+                    self.cluster.cli("put", "gone", "v")
+                line, rest, err, code = self.finish(verb, self.start(verb, *options))
+                self.assertEqual((code, rest, err), (0, b"", b""), (verb, line))
+                self.assertEqual(list(json.loads(line)), members, verb)
+
+    def test_results_that_cannot_be_written(self):
+        for verb in ROWS:
+            if verb == "del":
+                self.cluster.cli("put", "gone", "v")
+            with open("/dev/full", "wb") as full:
+                process = self.start(verb, stdout=full)
+            _, err = process.communicate(timeout=DEADLINE_S)
+            self.assertEqual(process.returncode, 1, (verb, err))
+            self.assertIn(b"writing the result", err, verb)
+
+
+if __name__ == "__main__":
+    tap.main()
