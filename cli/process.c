@@ -216,11 +216,6 @@ const char *cli_process_address(const struct cli_process *process)
     return process->address;
 }
 
-bool cli_process_has_exited(const struct cli_process *process)
-{
-    return process->has_exited;
-}
-
 bool cli_process_exited_cleanly(const struct cli_process *process)
 {
     return process->has_exited && process->term_signal == 0 && process->exit_status == 0;

@@ -54,7 +54,6 @@ const char *cli_process_name(const struct cli_process *process);
 pid_t cli_process_pid(const struct cli_process *process);
 /* NULL until ready. */
 const char *cli_process_address(const struct cli_process *process);
-bool cli_process_has_exited(const struct cli_process *process);
 /* Ended by itself with status 0. */
 bool cli_process_exited_cleanly(const struct cli_process *process);
 /* The exit status, or -1 when a signal ended it. After on_exit. */

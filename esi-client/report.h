@@ -28,11 +28,6 @@ void esi_report_json(const char *script, const struct esi_result *result, struct
 void esi_report_summary_text(const char *script, const struct esi_summary *summary,
                              struct rt_buffer *buffer);
 
-/* script, result, statements, ok, waits, sets_lost, attempts, line, lock_lost, code, reason,
- * message, duration_us */
-void esi_report_summary_json(const char *script, const struct esi_summary *summary,
-                             struct rt_buffer *buffer);
-
 /* OK, FAILED, UNAVAILABLE (no session came about), AUTHENTICATION or INTERRUPTED. */
 enum model_exit esi_report_exit(const struct esi_summary *summary);
 

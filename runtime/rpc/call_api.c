@@ -111,11 +111,6 @@ void *rpc_call_user(struct rpc_call *call)
     return call->user;
 }
 
-struct rt_arena *rpc_call_arena(struct rpc_call *call)
-{
-    return &call->arena;
-}
-
 uint64_t rpc_call_deadline_us(const struct rpc_call *call)
 {
     return call->deadline_us;

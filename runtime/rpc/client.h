@@ -100,7 +100,6 @@ RT_MUST_USE struct rpc_client_call *rpc_client_call_cancellable(
 
 /* cb comes with CANCELLED unless the call was already over. Any thread, idempotent. */
 void rpc_client_call_cancel(struct rpc_client_call *call);
-struct rpc_client_call *rpc_client_call_ref(struct rpc_client_call *call);
 struct rpc_client_call *rpc_client_call_unref(struct rpc_client_call *call);
 
 /* Inside cb of a failed call: true when the request certainly never left this process (no
@@ -143,7 +142,6 @@ void rpc_client_stream_finish_writes(struct rpc_client_stream *stream);
  * more will come. */
 void rpc_client_stream_read_next(struct rpc_client_stream *stream);
 void rpc_client_stream_cancel(struct rpc_client_stream *stream);
-struct rpc_client_stream *rpc_client_stream_ref(struct rpc_client_stream *stream);
 struct rpc_client_stream *rpc_client_stream_unref(struct rpc_client_stream *stream);
 /* Inside on_done: as rpc_client_call_never_sent(). */
 bool rpc_client_stream_never_sent(struct rpc_client_stream *stream);

@@ -39,12 +39,6 @@ void rpc_client_method_of(const ProtobufCServiceDescriptor *service, const char 
     ret_method->response = method->output;
 }
 
-struct rpc_client_call *rpc_client_call_ref(struct rpc_client_call *call)
-{
-    (void)atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
-    return call;
-}
-
 struct rpc_client_call *rpc_client_call_unref(struct rpc_client_call *call)
 {
     if (call && atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) == 1) {

@@ -72,12 +72,6 @@ static void unlock_stream(struct rpc_client_stream *stream)
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
-struct rpc_client_stream *rpc_client_stream_ref(struct rpc_client_stream *stream)
-{
-    (void)atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
-    return stream;
-}
-
 struct rpc_client_stream *rpc_client_stream_unref(struct rpc_client_stream *stream)
 {
     if (stream && atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) == 1) {

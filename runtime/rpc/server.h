@@ -195,8 +195,6 @@ void rpc_call_take_message(struct rpc_call *call, struct rt_arena *ret_arena);
 
 /* Zeroed memory of the method's user_size, as long as the call. */
 void *rpc_call_user(struct rpc_call *call);
-/* Lives as long as the call. Not thread safe: for whoever works on the call at the moment. */
-struct rt_arena *rpc_call_arena(struct rpc_call *call);
 /* Boot clock; RT_NEVER when there is no deadline. */
 uint64_t rpc_call_deadline_us(const struct rpc_call *call);
 /* 0 when past; UINT32_MAX when there is no deadline. */

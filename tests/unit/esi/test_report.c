@@ -219,17 +219,9 @@ Test(report, json_keeps_the_key_as_given)
 static void expect_summary(const struct esi_summary *summary, const char *expected)
 {
     struct rt_buffer buffer = {0};
-    json_t *json;
 
     esi_report_summary_text("a.esi", summary, &buffer);
     cr_assert_str_eq(rt_buffer_string(&buffer), expected);
-    rt_buffer_reset(&buffer);
-    esi_report_summary_json("a.esi", summary, &buffer);
-    json = json_loads(rt_buffer_string(&buffer), JSON_REJECT_DUPLICATES, NULL);
-    cr_assert_str_eq(string_of(json, "result"), esi_script_state_name(summary->state));
-    cr_assert_str_eq(string_of(json, "code"), rt_code_name(summary->code));
-    cr_assert_eq(number_of(json, "ok"), (json_int_t)summary->n_ok);
-    json_decref(json);
     rt_buffer_deinit(&buffer);
 }
 
