@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import tap
-from cluster import DEADLINE_S, Cluster, binary, run
+from cluster import DEADLINE_S, ROOT, Cluster, binary, run
 
 ERROR_MEMBERS = ["code", "reason", "message", "applied"]
 STATEMENT = ["statement", "outcome", "key"]
@@ -43,12 +43,16 @@ GO_ON = ("dev", "session") # until they are interrupted, and then succeed
 ALONE = ("dev", "completion") # ask no coordinator
 
 
+def words_of(line):
+    """Without remarks and what the shell does with them."""
+    return shlex.split(re.split(r" [<>|]", line)[0], comments=True)
+
+
 def examples(program, *arguments):
     """The command lines that the help shows, as words."""
     lines = run(program, *arguments, "--help").text().partition("\nExamples:\n")[2]
     for line in re.findall(r"^  (\S.*)$", lines.partition("\n\n")[0], re.M):
-        words = shlex.split(re.split(r" [<>|]", line)[0], comments=True)
-        yield line, words
+        yield line, words_of(line)
 
 
 class Help(unittest.TestCase):
@@ -85,6 +89,26 @@ class Help(unittest.TestCase):
                 self.assertEqual(words[0], program)
                 result = run(*words, "--print-config")
                 self.assertEqual((result.code, result.err), (0, b""), line)
+
+
+class Page(unittest.TestCase):
+    """docs/command-line.md."""
+
+    TEXT = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+    def test_every_verb_is_in_its_table(self):
+        table = self.TEXT.partition("| verb | does |")[2].partition("\n\n")[0]
+        named = [verb for line in table.splitlines()
+                 for verb in re.findall(r"`(\w+)`", line.split("|")[1] if line else "")]
+        self.assertEqual(sorted(named), sorted(ROWS))
+
+    def test_its_examples_are_understood(self):
+        lines = [line for block in re.findall(r"```sh\n(.*?)```", self.TEXT, re.S)
+                 for line in block.splitlines() if line.startswith("redistinto ")]
+        self.assertGreater(len(lines), 5)
+        for line in lines:
+            result = run(*words_of(line), "--print-config")
+            self.assertEqual((result.code, result.err), (0, b""), line)
 
 
 class Usage(unittest.TestCase):
