@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who may include whom. Prints TAP; the rules stand in ALLOWED and PURE below.
+"""Checks who may include whom. Prints TAP; the rules stand in the tables below.
 
 An include is judged by its path from the repository root, the only one that is allowed. A library's
 headers belong to the folders in LIBRARIES; pure files may use the C library and a few header-only
@@ -25,6 +25,30 @@ ALLOWED = {
     "esi-client": ["runtime"],
     "cli": ["runtime", "esi-client"],
 }
+# The same for programs that no service is made of, which may use any library. What tests a folder
+# knows that folder and what is below it, so that a test cannot tie together what the product keeps
+# apart; the simulator knows the cores and nothing that does I/O.
+BESIDE = {
+    "tests/support": ["runtime/base"],
+    "tests/unit/base": ["runtime/base"],
+    "tests/unit/model": ["runtime/base", "runtime/model"],
+    "tests/unit/store": ["runtime/base", "runtime/store"],
+    "tests/unit/rpc": ["runtime/base", "runtime/rpc"],
+    "tests/unit/wire": ["runtime/base", "runtime/model", "runtime/wire"],
+    "tests/unit/host": ["runtime", "tests/unit/rpc", "tests/unit/store"],
+    "tests/unit/coordinator": ["runtime/base", "runtime/model", "coordinator"],
+    "tests/unit/instance": ["runtime/base", "runtime/model", "instance"],
+    "tests/unit/esi": ["runtime/base", "runtime/model", "esi-client"],
+    "tests/unit/cli": ["runtime", "esi-client", "cli"],
+    "tests/sim": ["runtime/base", "runtime/model", "runtime/store", "coordinator", "instance",
+                  "esi-client"],
+    "tests/fuzz": ["runtime/base", "runtime/wire", "esi-client", "tests/unit/wire"],
+    "tests/threads": ["tests/unit/rpc", "tests/unit/host"],
+    "tests/bench": ["runtime", "instance", "cli"],
+    "docs/generator": ["runtime/base", "runtime/model", "coordinator", "instance", "esi-client",
+                       "cli"],
+    "examples": [],  # what is installed
+}
 
 # Files of the services that talk to the world; every other file there is part of a pure core.
 SHELL_FILES = {
@@ -44,7 +68,8 @@ LIBRARIES = {
     "ini.h": ["runtime/base/"],
 }
 GENERATED = {"redistinto/", "google/"}
-TOP_FOLDERS = {"runtime", "coordinator", "instance", "esi-client", "cli", "tests"}
+TOP_FOLDERS = {"runtime", "coordinator", "instance", "esi-client", "cli", "tests", "docs",
+               "examples"}
 CORE_ALLOWED = ["runtime/base", "runtime/model"]
 # Prefix of the functions and structures of a service -> who may name them
 SYMBOLS = {"coord": ["coordinator"], "inst": ["instance"], "esi": ["esi-client", "cli"],
@@ -95,7 +120,7 @@ def project_include_is_allowed(path, folder, target):
         shell = SHELL_FILES.get(folder, ())
         return not is_core(path, folder) or target.removeprefix(folder + "/") not in shell
     allowed = CORE_ALLOWED if is_core(path, folder) else ALLOWED[folder]
-    return any(target.startswith(prefix + "/") for prefix in allowed)
+    return is_below(target, allowed)
 
 
 def is_within(path, places):
@@ -116,8 +141,31 @@ def include_is_allowed(path, folder, target, is_quoted):
     return not is_core(path, folder) or target in PURE_SYSTEM
 
 
+def problems_beside(path, text):
+    """Of a file that is no part of the product."""
+    folder = path.rpartition("/")[0]
+    if folder not in BESIDE:
+        yield f"{path} is in a folder without a rule"
+        return
+    allowed = [folder, *BESIDE[folder]]
+    if folder.startswith("tests/"):
+        allowed.append("tests/support")
+    for quoted, system in INCLUDE.findall(COMMENT.sub("", text)):
+        target = quoted or system
+        is_ours = target.split("/")[0] in TOP_FOLDERS
+        if ".." in target.split("/") or is_ours and (system or not is_below(target, allowed)):
+            yield f"{path} may not include {target}"
+
+
+def is_below(target, folders):
+    return any(target.startswith(folder + "/") for folder in folders)
+
+
 def problems_of(path, text):
     folder = folder_of(path)
+    if folder is None:
+        yield from problems_beside(path, text)
+        return
     for quoted, system in INCLUDE.findall(COMMENT.sub("", text)):
         if not include_is_allowed(path, folder, quoted or system, bool(quoted)):
             yield f"{path} may not include {quoted or system}"
@@ -162,6 +210,15 @@ WRONG = [
     ("runtime/wire/x.c", "#include <grpc/grpc.h>"),
     ("runtime/model/x.c", "#include <uv.h>"),
     ("cli/x.c", '#include "coordinator/core.h"'),
+    ("cli/x.c", '#include "tests/support/check.h"'),
+    ("tests/unit/cli/x.c", '#include "coordinator/core.h"'),
+    ("tests/unit/coordinator/x.c", '#include "runtime/host/host.h"'),
+    ("tests/unit/base/x.c", "#include <runtime/base/list.h>"),
+    ("tests/unit/base/x.c", '#include "../base/list.h"'),
+    ("tests/sim/x.c", '#include "runtime/rpc/runtime.h"'),
+    ("tests/support/x.c", '#include "tests/sim/world.h"'),
+    ("tests/new/x.c", "int x;"),
+    ("examples/x.c", '#include "esi-client/client.h"'),
 ]
 RIGHT = [
     ("coordinator/x.c", '#include "coordinator/state.h"\n#include "runtime/base/list.h"'),
@@ -170,6 +227,8 @@ RIGHT = [
     ("instance/x.c", 'static const char *const words[] = {"a"};\nstatic const int n = 1;'),
     ("instance/x.c", "static void f(struct inst_core *core);\nstatic enum rt_code g(int x)\n{"),
     ("runtime/rpc/x.c", "#include <grpc/grpc.h>\n#include <uv.h>"),
+    ("tests/sim/x.c", '#include "instance/core.h"\n#include "tests/support/check.h"'),
+    ("tests/unit/rpc/x.c", '#include <grpc/grpc.h>\n#include "echo.pb-c.h"'),
 ]
 
 
@@ -185,14 +244,15 @@ def test_the_check():
 def main():
     test_the_check()
     failed = 0
-    folders = sorted(ALLOWED)
+    files = [file.relative_to(ROOT).as_posix()
+             for top in TOP_FOLDERS for file in (ROOT / top).rglob("*.[ch]")]
+    folders = sorted({*ALLOWED, *BESIDE, *(file.rpartition("/")[0] for file in files)})
     print(f"1..{len(folders)}")
     for number, folder in enumerate(folders, 1):
         problems = []
-        for file in sorted((ROOT / folder).rglob("*.[ch]")):
-            path = file.relative_to(ROOT).as_posix()
-            if folder_of(path) == folder:
-                problems += problems_of(path, file.read_text())
+        for file in sorted(files):
+            if file.rpartition("/")[0] == folder:
+                problems += problems_of(file, (ROOT / file).read_text())
         for problem in problems:
             print(f"# {problem}")
         print(f"{'not ok' if problems else 'ok'} {number} - {folder}")
