@@ -64,6 +64,10 @@ class KeysCase(unittest.TestCase):
     def holder(self, key):
         return self.ok("status", key, "-o", "json").json()["holder"]
 
+    def wait_free(self, key):
+        """Well before the lease of the session that held it would have run out."""
+        wait_until(lambda: self.holder(key) is None, f"{key} is free", deadline_s=5)
+
     def waiters(self, key):
         return self.ok("status", key, "-o", "json").json()["waiters"]
 
@@ -78,7 +82,7 @@ class Keys(KeysCase):
         self.assertRegex(self.ok("store", "course").text(), " stored=yes ")
         self.assertRegex(self.ok("put", "course", "two").text(), " stored=yes ")
         self.assertEqual(self.ok("get", "course").out, b"two")
-        self.assertIsNone(self.holder("course"))
+        self.wait_free("course")
         self.ok("del", "course")
         self.fails(3, "KEY_NOT_IDENTIFIED", "read", "course")
         self.fails(3, "KEY_NOT_IDENTIFIED", "get", "course")
@@ -189,7 +193,7 @@ class Sessions(KeysCase):
         process, session = self.open_session("closed")
         self.ok("get", "closed", "--session", session)
         self.ok("session", "close", session)
-        wait_until(lambda: self.holder("closed") is None, "the lock is free", deadline_s=5)
+        self.wait_free("closed")
         out, err = process.communicate(timeout=40)
         self.assertEqual((process.returncode, out), (4, b""))
         self.assertIn(b"(FAILED_PRECONDITION SESSION_UNKNOWN)", err)
@@ -203,8 +207,7 @@ class Sessions(KeysCase):
             process.send_signal(number)
             out, err = process.communicate(timeout=40)
             self.assertEqual((process.returncode, out, err), (0, b"", b""))
-            wait_until(lambda: self.holder("interrupted") is None, "the lock is free",
-                       deadline_s=5)
+            self.wait_free("interrupted")
 
     def test_ttl(self):
         process, session = self.open_session("ttl", "--ttl", "1ms")
@@ -243,7 +246,7 @@ class Sessions(KeysCase):
             self.assertEqual(waiting.wait(timeout=40), 130)
             self.assertEqual(self.waiters("queue"), [])
         self.ok("session", "close", session)
-        wait_until(lambda: self.holder("queue") is None, "the lock is free", deadline_s=5)
+        self.wait_free("queue")
 
 
 class ClassicSessions(KeysCase):
@@ -253,7 +256,7 @@ class ClassicSessions(KeysCase):
 
     def test_each_verb_locks(self):
         self.ok("set", "k", "v")
-        self.assertIsNone(self.holder("k"))
+        self.wait_free("k")
         self.ok("store", "k")
         self.ok("put", "k", "w")
         self.ok("del", "k")
