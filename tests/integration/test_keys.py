@@ -1,10 +1,11 @@
 """The verbs of one key and of sessions, on a cluster: results, what stays locked, exit codes."""
 import signal
 import subprocess
+import tempfile
 import unittest
 
 import tap
-from cluster import Cluster, binary, run, wait_until
+from cluster import DEADLINE_S, Cluster, Service, binary, run, wait_until
 
 ENTRIES, ENTRY_SIZE = 20, 10
 
@@ -247,6 +248,70 @@ class Sessions(KeysCase):
             self.assertEqual(self.waiters("queue"), [])
         self.ok("session", "close", session)
         self.wait_free("queue")
+
+
+class ShortLease(unittest.TestCase):
+    """Sessions of one second, unless somebody keeps them alive."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        service = Service("redistinto-coordinator", "--listen", "127.0.0.1:0", "--data-dir",
+                          f"{directory.name}/data", "--session-lease", "1s",
+                          directory=directory.name)
+        self.addCleanup(service.kill)
+        self.coordinator = service.wait_ready().address
+
+    def start(self, *arguments):
+        process = subprocess.Popen(
+            [binary("redistinto"), "--coordinator", self.coordinator, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def holder(self):
+        return run("redistinto", "--coordinator", self.coordinator, "status", "k", "-o",
+                   "json").json()["holder"]
+
+    def lock(self, session):
+        result = run("redistinto", "--coordinator", self.coordinator, "get", "k", "--session",
+                     session)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIsNotNone(self.holder())
+
+    def lose(self, process):
+        """Stopped until the coordinator has ended its session."""
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: self.holder() is None, "the lock is free")
+        process.send_signal(signal.SIGCONT)
+
+    def test_kept_alive(self):
+        """For several leases: what ends it is --ttl."""
+        process = self.start("session", "open", "--ttl", "4s")
+        self.lock(process.stdout.readline().decode().strip())
+        out, err = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, out, err), (0, b"", b""))
+        wait_until(lambda: self.holder() is None, "the lock is free")
+
+    def test_lost(self):
+        process = self.start("session", "open")
+        self.lock(process.stdout.readline().decode().strip())
+        self.lose(process)
+        out, err = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, out), (4, b""), err)
+        self.assertRegex(err, rb"^redistinto: session: .* SESSION_\w+\)\n$")
+
+    def test_lost_by_a_shell(self):
+        """Nothing runs in a session that is over, and nothing after that."""
+        process = self.start("shell", "-o", "json")
+        process.stdin.write(b"GET k\n")
+        process.stdin.flush()
+        self.assertIn(b'"outcome":"ok"', process.stdout.readline())
+        self.lose(process)
+        self.assertIn(b"the session was lost: ", process.stderr.readline())
+        out, err = process.communicate(b"PUT k v\n", timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, out, err), (1, b"", b""))
 
 
 class ClassicSessions(KeysCase):
