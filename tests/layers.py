@@ -45,8 +45,7 @@ BESIDE = {
     "tests/fuzz": ["runtime/base", "runtime/wire", "esi-client", "tests/unit/wire"],
     "tests/threads": ["tests/unit/rpc", "tests/unit/host"],
     "tests/bench": ["runtime", "instance", "cli"],
-    "docs/generator": ["runtime/base", "runtime/model", "coordinator", "instance", "esi-client",
-                       "cli"],
+    "docs/generator": ["runtime", "coordinator", "instance", "esi-client", "cli"],
     "examples": [],  # what is installed
 }
 

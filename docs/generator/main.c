@@ -6,6 +6,7 @@
 
 #include "docs/generator/commands.h"
 #include "docs/generator/completion.h"
+#include "docs/generator/limits.h"
 #include "docs/generator/manual.h"
 #include "docs/generator/reference.h"
 
@@ -16,7 +17,7 @@ static bool append(int argc, char **argv, struct rt_buffer *text)
         void (*append)(struct rt_buffer *text);
     } pages[] = {
         {"reasons", docs_reference_append_reasons},
-        {"limits", docs_reference_append_limits},
+        {"limits", docs_limits_append},
         {"completion", docs_completion_append_bash},
         {"completion-source", docs_completion_append_source},
     };

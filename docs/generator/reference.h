@@ -1,5 +1,5 @@
 /*
- * Reference pages as Markdown, from the tables of runtime/model.
+ * The page of reasons as Markdown, from the table of runtime/model.
  */
 #ifndef DOCS_REFERENCE_H
 #define DOCS_REFERENCE_H
@@ -8,7 +8,5 @@
 
 /* Every reason with its code. */
 void docs_reference_append_reasons(struct rt_buffer *page);
-
-void docs_reference_append_limits(struct rt_buffer *page);
 
 #endif
