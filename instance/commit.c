@@ -14,12 +14,12 @@ enum {
 struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, struct inst_row *row,
                             struct model_call *call)
 {
-    struct inst_op *op = rt_xalloc(sizeof(*op));
+    struct store_txn *txn = store_txn_new();
+    struct inst_op *op = rt_arena_alloc(&txn->arena, sizeof(*op));
 
-    rt_list_push_back(&core->ops, &op->link);
-    op->kind = kind;
-    op->txn = store_txn_new();
-    op->txn->ctx = op;
+    rt_assert(op);
+    *op = (struct inst_op){.kind = kind, .txn = txn};
+    txn->ctx = op;
     op->row = row;
     op->call = call;
     op->incarnation = core->membership.incarnation;
@@ -35,9 +35,8 @@ struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
 {
     if (op->has_run)
         inst_entries_cancel(&core->entries, &op->row->run, &op->run);
-    op->txn = store_txn_free(op->txn);
-    rt_list_remove(&op->link);
-    return rt_free(op);
+    (void)store_txn_free(op->txn);
+    return NULL;
 }
 
 /* ---- building ---- */
@@ -148,7 +147,6 @@ void inst_op_submit(struct inst_core *core, struct inst_op *op)
         add_meta(core, op, &buffer);
     rt_buffer_deinit(&buffer);
     rt_list_push_back(&core->effects.txns, &op->txn->link);
-    op->txn = NULL;
 }
 
 void inst_commit_meta(struct inst_core *core)
@@ -360,8 +358,6 @@ void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
         row_done(core, op, outcome);
         break;
     }
-    rt_list_remove(&op->link);
-    (void)rt_free(op);
     (void)store_txn_free(txn);
     inst_core_settle(core);
 }

@@ -32,7 +32,6 @@ enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env
     rt_list_init(&core->waits);
     rt_list_init(&core->pulls);
     rt_list_init(&core->outbounds);
-    rt_list_init(&core->ops);
     *ret_core = core;
     return RT_OK;
 }
@@ -46,8 +45,6 @@ static void free_made(struct inst_core *core)
         (void)model_call_free(RT_LIST_ENTRY(node, struct inst_outbound, link)->call);
     while ((node = rt_list_pop_front(&core->effects.txns)))
         (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
-    while ((node = rt_list_pop_front(&core->ops)))
-        (void)rt_free(RT_LIST_ENTRY(node, struct inst_op, link));
 }
 
 struct inst_core *inst_core_free(struct inst_core *core)

@@ -55,9 +55,8 @@ enum inst_op_kind {
     INST_OP_DROP,
 };
 
-/* One transaction in flight. */
+/* One transaction in flight; in that transaction's arena. */
 struct inst_op {
-    struct rt_list link; /* inst_core.ops */
     enum inst_op_kind kind;
     struct store_txn *txn;   /* owned until submitted */
     struct inst_row *row;    /* NULL for META and PRUNE */
@@ -91,7 +90,6 @@ struct inst_core {
     struct rt_env env;
     struct model_effects effects;
     struct rt_list outbounds; /* inst_outbound.link: calls not come back; owned with their calls */
-    struct rt_list ops;       /* inst_op.link: owned */
     uint64_t now_us;          /* latest reading: the clock is never taken to go back */
 
     struct inst_membership membership;

@@ -1,6 +1,6 @@
 /*
- * Bump arena: see arena.h. Blocks double from 4 KiB to 64 KiB; a larger request gets a block of
- * its own size.
+ * Bump arena: see arena.h. Blocks double from the first one's size to 64 KiB; a larger request gets
+ * a block of its own size.
  */
 #include "runtime/base/arena.h"
 
@@ -21,6 +21,11 @@ struct rt_arena_block {
     _Alignas(ALIGNMENT) uint8_t data[];
 };
 
+static size_t first_size(const struct rt_arena *arena)
+{
+    return arena->first_block ? arena->first_block : FIRST_BLOCK;
+}
+
 void rt_arena_reset(struct rt_arena *arena)
 {
     while (arena->blocks) {
@@ -40,7 +45,7 @@ void rt_arena_rewind(struct rt_arena *arena)
         struct rt_arena_block *block = arena->blocks;
 
         arena->blocks = block->next;
-        if (!block->next && block->size == FIRST_BLOCK)
+        if (!block->next && block->size == first_size(arena))
             kept = block;
         else
             (void)rt_free(block);
@@ -54,7 +59,7 @@ void rt_arena_rewind(struct rt_arena *arena)
 static struct rt_arena_block *add_block(struct rt_arena *arena, size_t needed)
 {
     struct rt_arena_block *block;
-    size_t size = FIRST_BLOCK;
+    size_t size = first_size(arena);
 
     if (arena->blocks && arena->blocks->size < LARGEST_BLOCK)
         size = arena->blocks->size * 2;

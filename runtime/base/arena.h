@@ -2,7 +2,8 @@
  * Bump arena with a hard limit. Its own code and no library: message decoding needs one free a
  * call and a cap on what a peer can make us allocate. Not thread safe; belongs to one call.
  *
- * A zeroed struct is a valid empty arena whose limit is RT_ARENA_DEFAULT_LIMIT.
+ * A zeroed struct is a valid empty arena whose limit is RT_ARENA_DEFAULT_LIMIT. Where there are
+ * many arenas with little in each, a small first block is cheaper.
  */
 #ifndef RT_BASE_ARENA_H
 #define RT_BASE_ARENA_H
@@ -21,6 +22,7 @@ struct rt_arena_block;
 struct rt_arena {
     struct rt_arena_block *blocks; /* owned, newest first */
     size_t limit;                  /* bytes; 0 = RT_ARENA_DEFAULT_LIMIT */
+    size_t first_block;            /* bytes of the first block; 0 = 4 KiB */
     size_t used;                   /* bytes handed out, rounding included */
 };
 

@@ -5,12 +5,37 @@
 
 #include "runtime/base/alloc.h"
 
+enum {
+    /* Thousands may be in flight, most of them with one small row and its value. */
+    FIRST_BLOCK = 960,
+};
+
 struct store_txn *store_txn_new(void)
 {
     struct store_txn *txn = rt_xalloc(sizeof(*txn));
 
     rt_list_init(&txn->link);
+    txn->arena.first_block = FIRST_BLOCK;
+    txn->operations = txn->first;
+    txn->capacity = STORE_TXN_FIRST_OPERATIONS;
     return txn;
+}
+
+static void free_operations(struct store_txn *txn)
+{
+    if (txn->operations != txn->first)
+        (void)rt_free(txn->operations);
+}
+
+static void grow(struct store_txn *txn)
+{
+    size_t capacity = txn->capacity * 2;
+    struct store_operation *operations = rt_xalloc(capacity * sizeof(*operations));
+
+    memcpy(operations, txn->operations, txn->n_operations * sizeof(*operations));
+    free_operations(txn);
+    txn->operations = operations;
+    txn->capacity = capacity;
 }
 
 struct store_txn *store_txn_free(struct store_txn *txn)
@@ -18,7 +43,7 @@ struct store_txn *store_txn_free(struct store_txn *txn)
     if (!txn)
         return NULL;
     rt_arena_reset(&txn->arena);
-    (void)rt_free(txn->operations);
+    free_operations(txn);
     return rt_free(txn);
 }
 
@@ -29,10 +54,8 @@ static void add(struct store_txn *txn, enum store_operation_kind kind, struct rt
 
     rt_assert(key.size >= 1 && key.size <= STORE_KEY_MAX);
     rt_assert(txn->n_operations < STORE_TXN_OPERATIONS_MAX);
-    if (txn->n_operations == txn->capacity) {
-        txn->capacity = txn->capacity == 0 ? 4 : txn->capacity * 2;
-        txn->operations = rt_xrealloc(txn->operations, txn->capacity * sizeof(*txn->operations));
-    }
+    if (txn->n_operations == txn->capacity)
+        grow(txn);
     operation = &txn->operations[txn->n_operations];
     *operation = (struct store_operation){.kind = kind};
     if (!rt_arena_copy(&txn->arena, key, &operation->key) ||

@@ -48,13 +48,18 @@ struct store_operation {
     struct rt_bytes value; /* for COMPARE and PUT, in the transaction's arena */
 };
 
+enum {
+    STORE_TXN_FIRST_OPERATIONS = 4 /* for which no memory of their own is needed */
+};
+
 /* Owned by whoever created it until submitted, then by the engine until its completion. */
 struct store_txn {
     struct rt_list link; /* free for the current owner's queues */
     struct rt_arena arena;
-    struct store_operation *operations; /* owned */
+    struct store_operation *operations; /* `first`, or owned */
     size_t n_operations;
     size_t capacity;
+    struct store_operation first[STORE_TXN_FIRST_OPERATIONS];
     enum store_outcome outcome; /* set by the engine before completion */
     void *ctx;                  /* for the creator */
 };

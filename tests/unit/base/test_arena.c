@@ -80,6 +80,27 @@ Test(arena, blocks_grow_and_large_requests_get_their_own)
     rt_arena_reset(&arena);
 }
 
+/* Blocks double, so what fits says how large the first one was. */
+Test(arena, a_first_block_of_another_size)
+{
+    struct rt_arena arena = {.first_block = 256};
+    size_t n_live = test_alloc_live();
+
+    for (size_t i = 0; i < 256 / 16; i++)
+        cr_assert_not_null(rt_arena_alloc(&arena, 16));
+    cr_assert_eq(test_alloc_live(), n_live + 1);
+    rt_arena_rewind(&arena);
+    cr_assert_eq(test_alloc_live(), n_live + 1, "is kept");
+    for (size_t i = 0; i < 256 / 16 + 1; i++)
+        cr_assert_not_null(rt_arena_alloc(&arena, 16));
+    cr_assert_eq(test_alloc_live(), n_live + 2);
+    for (size_t i = 1; i < 512 / 16; i++)
+        cr_assert_not_null(rt_arena_alloc(&arena, 16));
+    cr_assert_eq(test_alloc_live(), n_live + 2);
+    rt_arena_reset(&arena);
+    cr_assert_eq(test_alloc_live(), n_live);
+}
+
 Test(arena, copy_adds_a_nul)
 {
     struct rt_arena arena = {0};

@@ -50,6 +50,24 @@ Test(store_txn, free_accepts_null_and_nothing_done)
     cr_assert_null(store_txn_free(store_txn_new()));
 }
 
+/* A PUT of the instance: one row compared, two written. */
+Test(store_txn, a_small_one_is_two_allocations)
+{
+    static const uint8_t value[160];
+    size_t n_live = test_alloc_live();
+    struct store_txn *txn = store_txn_new();
+
+    for (int i = 0; i < STORE_TXN_FIRST_OPERATIONS; i++)
+        store_txn_put(txn, RT_BYTES_LITERAL("key"), rt_bytes_of(value, sizeof(value)));
+    cr_assert_eq(test_alloc_live(), n_live + 2);
+    store_txn_put(txn, RT_BYTES_LITERAL("one more"), (struct rt_bytes){0});
+    cr_assert_eq(test_alloc_live(), n_live + 3);
+    cr_assert(rt_bytes_equal(txn->operations[0].key, RT_BYTES_LITERAL("key")));
+    cr_assert(rt_bytes_equal(txn->operations[STORE_TXN_FIRST_OPERATIONS].key,
+                             RT_BYTES_LITERAL("one more")));
+    (void)store_txn_free(txn);
+}
+
 Test(store_txn, most_operations)
 {
     struct store_txn *txn = store_txn_new();

@@ -525,7 +525,8 @@ Test(data, no_memory_to_remember_refuses_before_anything_changes)
                                                       "k", "a value of three entries"),
                                           1);
 
-        test_alloc_fail_after(0, 1);
+        /* A PUT has its transaction by then. */
+        test_alloc_fail_after(put, 1);
         driver_expect(driver, call, MODEL_REASON_LIMIT_REACHED);
         test_alloc_fail_never();
     }
