@@ -1,4 +1,5 @@
 """How processes end when they are asked to, and which do not even start."""
+import os
 import signal
 import time
 import unittest
@@ -11,7 +12,7 @@ try:
 
     import api
     from api import WAITING
-    from fleet import common
+    from fleet import APPLIED_NO, common, instance_pb
     from fleet_case import FleetCase, place
     from workload import Writer
     MISSING = None
@@ -99,6 +100,95 @@ class Ending(FleetCase):
         service.signal(signal.SIGTERM)
         self.assertEqual(service.wait_exit(), 0)
         self.assertEqual(fleet.state("a"), "left")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Fates(FleetCase):
+    """Of PUTs that are under way, each for a key of its own, when a process is asked to end: each
+    is answered OK and there, refused as not applied and not there, or UNAVAILABLE. Core answers
+    those that it has not handed over yet by CANCELLED: they are not there either."""
+
+    N = 300
+
+    def routed(self, i):
+        request_id = common.RequestId(client_id=self.client_id, seq=i + 1)
+        return self.stub.Execute(iter([api.pb.ExecuteRequest(
+            statement_id=1, session_id=self.session_.id, timeout_ms=5000, request_id=request_id,
+            put=api.pb.PutStatement(key=b"k:%d" % i, value=b"new"))]), timeout=20)
+
+    @staticmethod
+    def routed_fate(call):
+        answer = next(call)  # the end of the stream may say more, and of later statements only
+        if answer.WhichOneof("outcome") == "result":
+            return "OK"
+        return "NO" if answer.error.routing.applied == APPLIED_NO else answer.error.code
+
+    def direct(self, i):
+        header = instance_pb.OperationHeader(
+            cluster_id=self.cluster_id, key=b"k:%d" % i, owner="a", epoch=self.epochs[i],
+            incarnation=self.incarnation,
+            request_id=common.RequestId(client_id=self.client_id, seq=i + 1))
+        return self.owner_.stub.Put.future(
+            instance_pb.InstanceServicePutRequest(header=header, value=b"new"), timeout=20)
+
+    @staticmethod
+    def direct_fate(call):
+        call.result()
+        return "OK"
+
+    def fate(self, find, call):
+        try:
+            return find(call)
+        except grpc.RpcError as error:
+            found = api.routing_error(error)
+            if found and found[0].applied == APPLIED_NO:
+                return "NO"
+            return error.code().name
+
+    def end_amid(self, fleet, name, begin, find):
+        """What came of each; the process has ended and is there again."""
+        calls = [begin(i) for i in range(self.N)]
+        first = self.fate(find, calls[0])
+        fleet.services[name].signal(signal.SIGTERM)
+        fates = [first, *(self.fate(find, call) for call in calls[1:])]
+        self.assertEqual(fleet.services.pop(name).wait_exit(), 0)
+        if name == "coordinator":
+            fleet.start_coordinator()
+        else:
+            fleet.start_instance(name)
+        wait_until(lambda: fleet.state("a") == "alive", "a is alive again")
+        self.assertLessEqual(set(fates), {"OK", "NO", "UNAVAILABLE", "CANCELLED"})
+        self.assertEqual(first, "OK")
+        return fates
+
+    def assert_fates(self, fleet, fates, before):
+        for i, fate in enumerate(fates):
+            value = fleet.status(b"k:%d" % i).value
+            if fate != "UNAVAILABLE":
+                self.assertEqual(value, b"new" if fate == "OK" else before, (i, fate))
+
+    def open(self):
+        fleet = self.fleet(instances="a")
+        self.session_ = self.session(fleet)
+        self.stub, self.client_id = self.session_.stub, os.urandom(16)
+        return fleet
+
+    def test_when_the_coordinator_ends(self):
+        fleet = self.open()
+        self.assert_fates(
+            fleet, self.end_amid(fleet, "coordinator", self.routed, self.routed_fate), b"")
+
+    def test_when_the_owner_ends(self):
+        fleet = self.open()
+        self.assert_fates(fleet, self.end_amid(fleet, "a", self.routed, self.routed_fate), b"")
+
+    def test_when_the_owner_ends_that_is_asked_directly(self):
+        fleet = self.open()
+        self.owner_ = self.owner(fleet, "a")
+        self.cluster_id = self.owner_.status().cluster_id
+        self.incarnation = fleet.incarnations()["a"]
+        self.epochs = [self.session_.put(b"k:%d" % i, b"old").epoch for i in range(self.N)]
+        self.assert_fates(fleet, self.end_amid(fleet, "a", self.direct, self.direct_fate), b"old")
 
 
 @unittest.skipIf(MISSING, MISSING)
