@@ -84,7 +84,7 @@ Test(arena, blocks_grow_and_large_requests_get_their_own)
 Test(arena, a_first_block_of_another_size)
 {
     struct rt_arena arena = {.first_block = 256};
-    size_t n_live = test_alloc_live();
+    long n_live = test_alloc_live();
 
     for (size_t i = 0; i < 256 / 16; i++)
         cr_assert_not_null(rt_arena_alloc(&arena, 16));

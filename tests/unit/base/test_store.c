@@ -54,7 +54,7 @@ Test(store_txn, free_accepts_null_and_nothing_done)
 Test(store_txn, a_small_one_is_two_allocations)
 {
     static const uint8_t value[160];
-    size_t n_live = test_alloc_live();
+    long n_live = test_alloc_live();
     struct store_txn *txn = store_txn_new();
 
     for (int i = 0; i < STORE_TXN_FIRST_OPERATIONS; i++)
