@@ -12,8 +12,8 @@ from cluster import wait_until
 
 try:
     from fleet import instance_pb, pb
-    from http2 import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM,
-                       SETTINGS, Closed, Connection, frame, message)
+    from http2 import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, MAX_FRAME, PREFACE,
+                       RST_STREAM, SETTINGS, Answer, Closed, Connection, frame, message)
     from one_fleet_case import MIB, OneFleetCase, open_files, resident_bytes
     MISSING = None
 except unittest.SkipTest as skip:
@@ -217,6 +217,30 @@ class Flood(OneFleetCase):
                     self.assertEqual(connection.call(UNARY[name]).status, 0)
 
         self.assert_flat(send_headers, 10)
+
+    def test_headers_that_core_reads_itself(self):
+        """Wrong ones, alone and before others that are small in the frame and 6 MB when read."""
+        def ask(name, wrong, n):
+            with self.connect(name) as connection:
+                right = {":method": "POST", ":scheme": "http", ":path": UNARY[name],
+                         ":authority": "x", "content-type": "application/grpc", "te": "trailers"}
+                block = connection.encoder.encode(
+                    [*(right | {wrong: "?"}).items(), *[("x", "v" * 3000)] * n], huffman=False)
+                self.assertLess(len(block), MAX_FRAME)
+                answer = connection.answers[1] = Answer()
+                with contextlib.suppress(Closed):
+                    connection.send(frame(HEADERS, END_HEADERS, 1, block) +
+                                    frame(DATA, END_STREAM, 1, message(b"")))
+                    connection.exchange_until(lambda: answer.ended, "the call ends")
+
+        def ask_all():
+            for name in UNARY:
+                for wrong in (":scheme", "te", "content-type", "grpc-timeout", "grpc-encoding",
+                              "grpclb_client_stats", "x-bin"):
+                    for n in (0, 2000):
+                        ask(name, wrong, n)
+
+        self.assert_flat(ask_all, 5)
 
     def test_bytes_of_other_protocols(self):
         hello = bytes.fromhex("16030100c8010000c40303") + os.urandom(194)
