@@ -20,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/model/lease.h"
 #include "runtime/model/limits.h"
+#include "runtime/model/message.h"
 
 struct config {
     uint64_t instances;
@@ -35,7 +36,6 @@ struct config {
 };
 
 static const char *const profiles[] = {"default", "classic", NULL};
-static const char *const distributions[] = {"equitable-load", NULL};
 
 static const struct rt_option options[] = {
     {.name = "instances",
@@ -62,7 +62,7 @@ static const struct rt_option options[] = {
     {.name = "distribution",
      .type = RT_OPTION_ENUM,
      .help = "How the coordinator chooses the instance of a new key.",
-     .names = distributions,
+     .names = model_distribution_names,
      .initial = "equitable-load",
      .offset = offsetof(struct config, distribution)},
     {.name = "profile",
@@ -177,7 +177,7 @@ static void on_serving(struct cli_cluster *cluster, void *ctx)
         .data_dir = dev->data_dir,
         .is_temporary = dev->config->data_dir == NULL,
         .profile = profiles[dev->config->profile],
-        .distribution = distributions[dev->config->distribution],
+        .distribution = model_distribution_names[dev->config->distribution],
     };
 
     fill_member(cli_cluster_member(cluster, 0), &summary.coordinator);
@@ -269,7 +269,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
         .command = {.binaries_dir = dev->context->binaries_dir,
                     .data_dir = dev->data_dir,
                     .profile = profiles[config->profile],
-                    .distribution = distributions[config->distribution],
+                    .distribution = model_distribution_names[config->distribution],
                     .log_level = rt_log_level_names[config->log_level],
                     .lease_ms = config->lease_ms,
                     .entries = config->entries,

@@ -12,6 +12,7 @@
 #include "cli/completion.h"
 #include "cli/data.h"
 #include "cli/dev.h"
+#include "cli/distribution.h"
 #include "cli/query.h"
 #include "cli/report.h"
 #include "cli/session_verb.h"
@@ -73,9 +74,10 @@ const struct rt_option_command cli_verb_common = {
 };
 
 const struct cli_verb *const cli_verbs[] = {
-    &cli_dev_verb,  &cli_get_verb,       &cli_set_verb,     &cli_store_verb, &cli_put_verb,
-    &cli_read_verb, &cli_del_verb,       &cli_session_verb, &cli_shell_verb, &cli_status_verb,
-    &cli_keys_verb, &cli_instances_verb, &cli_health_verb,  &cli_bench_verb, &cli_completion_verb,
+    &cli_dev_verb,          &cli_get_verb,    &cli_set_verb,   &cli_store_verb,
+    &cli_put_verb,          &cli_read_verb,   &cli_del_verb,   &cli_session_verb,
+    &cli_shell_verb,        &cli_status_verb, &cli_keys_verb,  &cli_instances_verb,
+    &cli_distribution_verb, &cli_health_verb, &cli_bench_verb, &cli_completion_verb,
 };
 const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);
 
@@ -111,7 +113,7 @@ static void append_list(struct rt_buffer *buffer)
 {
     rt_buffer_append_string(buffer, "\nVerbs:\n");
     for (size_t i = 0; i < cli_n_verbs; i++)
-        rt_buffer_printf(buffer, "  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
+        rt_buffer_printf(buffer, "  %-13s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     rt_buffer_append_string(buffer, "\n`redistinto VERB --help` tells more.\n");
 }
 

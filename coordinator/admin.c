@@ -193,7 +193,7 @@ static void reply_status(struct coord_core *core, struct coord_task *task)
 /* false: the owner cannot be asked. */
 static bool ask_owner(struct coord_core *core, struct coord_task *task, const struct coord_key *key)
 {
-    const struct coord_member *member = coord_members_at(&core->members, key->owner);
+    struct coord_member *member = coord_members_at(&core->members, key->owner);
     struct model_data_request *data;
     struct model_call *call;
 

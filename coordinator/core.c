@@ -6,6 +6,7 @@
 #include "coordinator/core.h"
 
 #include "coordinator/admin.h"
+#include "coordinator/distribution.h"
 #include "coordinator/execute.h"
 #include "coordinator/locks.h"
 #include "coordinator/registry.h"
@@ -19,6 +20,7 @@ struct coord_core *coord_core_new(const struct coord_config *config, const struc
 
     rt_assert(config->key_max >= 1 && config->key_max <= MODEL_KEY_MAX);
     core->config = *config;
+    core->distribution = config->distribution;
     core->env = *env;
     rt_rng_seed(&core->rng, rt_env_random(env));
     coord_keys_init(&core->keys, rt_env_random(env));
@@ -192,6 +194,8 @@ enum rt_code coord_core_load(struct coord_core *core, struct rt_bytes key, struc
         core->route_submitted = number;
         saw_number(core, number);
         return code;
+    case COORD_ROW_DISTRIBUTION:
+        return coord_distribution_load(core, value, err);
     case COORD_ROW_MEMBER:
         return load_member(core, name, value, err);
     case COORD_ROW_KEY:
@@ -262,6 +266,7 @@ static void on_term_durable(struct coord_core *core, struct coord_task *task)
         core->term_is_durable = true;
         begin_pulse(core);
         settle_keys(core);
+        coord_distribution_start(core);
         coord_registry_start(core);
         coord_session_start(core);
         model_effects_tell(&core->effects, RT_LOG_INFO, "event=term_begun term=%llu",
@@ -336,6 +341,8 @@ static coord_step_fn step_of(const struct model_call *call)
         [MODEL_CALL_LIST_INSTANCES] = coord_admin_list_instances,
         [MODEL_CALL_KEY_STATUS] = coord_admin_key_status,
         [MODEL_CALL_LIST_KEYS] = coord_admin_list_keys,
+        [MODEL_CALL_GET_DISTRIBUTION] = coord_distribution_get,
+        [MODEL_CALL_SET_DISTRIBUTION] = coord_distribution_set,
     };
     size_t kind = (size_t)call->request.kind;
 

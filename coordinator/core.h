@@ -12,6 +12,7 @@
 #ifndef COORD_CORE_H
 #define COORD_CORE_H
 
+#include "coordinator/placement.h"
 #include "runtime/base/env.h"
 #include "runtime/model/call.h"
 #include "runtime/model/lease.h"
@@ -28,6 +29,8 @@ struct coord_config {
     uint32_t key_max; /* bytes, 1..MODEL_KEY_MAX */
     enum model_locking locking;
     enum coord_owner_down owner_down;
+    enum model_distribution distribution; /* unless an operator said otherwise */
+    enum coord_ranges ranges;
     uint64_t wake_hold_us; /* a woken waiter keeps its turn this long before the next is woken */
 };
 

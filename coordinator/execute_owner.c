@@ -128,6 +128,8 @@ enum coord_owner coord_execute_owner(struct coord_core *core, struct coord_task 
 struct coord_view coord_execute_view(const struct coord_core *core)
 {
     struct coord_view view = {
+        .distribution = core->distribution,
+        .ranges = core->config.ranges,
         .candidates = core->members.candidates,
         .n_candidates = core->members.n_candidates,
         .cursor = core->cursor,
@@ -167,6 +169,7 @@ void coord_execute_place(struct coord_core *core, struct coord_task *task)
     task->created |= !task->latched->exists;
     task->choice = ++core->n_choices;
     task->placing = choice.ordinal;
+    coord_task_expect(core, task, coord_members_at(&core->members, choice.ordinal));
     rt_list_remove(&task->placing_link);
     rt_list_push_back(&core->placing, &task->placing_link);
     task->row = coord_key_row_of(task->latched);

@@ -13,6 +13,20 @@ static bool places(const struct coord_task *task)
     return operation == MODEL_STATEMENT_SET || operation == MODEL_STATEMENT_PUT;
 }
 
+/* The value goes to its owner without passing here: until the owner speaks again, its entries count
+ * as taken. */
+static void take_entries(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_member *member = task->expected_at;
+    uint64_t n = task->expected;
+
+    if (n == 0)
+        return;
+    coord_task_expect(core, task, NULL);
+    coord_members_set_free(&core->members, member,
+                           member->entries_free > n ? member->entries_free - n : 0);
+}
+
 static void reply_route(struct coord_core *core, struct coord_task *task)
 {
     struct model_response *response = &task->call->response;
@@ -20,6 +34,7 @@ static void reply_route(struct coord_core *core, struct coord_task *task)
     model_response_ok(response, MODEL_CALL_ROUTE);
     response->route.has_route =
         coord_execute_fill_route(core, task->latched, &response->route.route);
+    take_entries(core, task);
     coord_task_reply(core, task);
     coord_task_finish(core, task);
 }

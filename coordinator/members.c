@@ -1,6 +1,6 @@
 /*
  * Members: see members.h. Invariant: by_name and by_ordinal hold the same members, and candidates
- * is what is alive of them. Runs under the core's lock.
+ * is what is alive of them, each with what it will have left. Runs under the core's lock.
  */
 #include "coordinator/members.h"
 
@@ -71,15 +71,54 @@ void coord_members_remove(struct coord_members *members, struct coord_member *me
     (void)rt_free(member);
 }
 
+static uint64_t free_soon(const struct coord_member *member)
+{
+    return member->entries_free > member->entries_expected
+               ? member->entries_free - member->entries_expected
+               : 0;
+}
+
 void coord_members_refresh(struct coord_members *members)
 {
     members->n_candidates = 0;
     for (uint32_t ordinal = 1; ordinal <= members->last_ordinal; ordinal++) {
-        const struct coord_member *member = members->by_ordinal[ordinal];
+        struct coord_member *member = members->by_ordinal[ordinal];
 
-        if (!member || member->row.state != MODEL_MEMBER_ALIVE || member->ending)
+        if (!member)
+            continue;
+        member->candidate = 0;
+        if (member->row.state != MODEL_MEMBER_ALIVE || member->ending)
             continue;
         members->candidates[members->n_candidates++] =
-            (struct coord_candidate){.ordinal = ordinal, .entries_free = member->entries_free};
+            (struct coord_candidate){.ordinal = ordinal, .entries_free = free_soon(member)};
+        member->candidate = members->n_candidates;
     }
+}
+
+static void update_candidate(struct coord_members *members, const struct coord_member *member)
+{
+    if (member->candidate != 0)
+        members->candidates[member->candidate - 1].entries_free = free_soon(member);
+}
+
+void coord_members_set_free(struct coord_members *members, struct coord_member *member,
+                            uint64_t entries_free)
+{
+    member->entries_free = entries_free;
+    update_candidate(members, member);
+}
+
+void coord_members_expect(struct coord_members *members, struct coord_member *member,
+                          uint64_t n_entries)
+{
+    member->entries_expected += n_entries;
+    update_candidate(members, member);
+}
+
+void coord_members_expect_less(struct coord_members *members, struct coord_member *member,
+                               uint64_t n_entries)
+{
+    rt_assert(member->entries_expected >= n_entries);
+    member->entries_expected -= n_entries;
+    update_candidate(members, member);
 }

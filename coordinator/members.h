@@ -30,10 +30,12 @@ struct coord_member {
     bool ending;                 /* this incarnation's end was submitted: no Renew is granted */
     bool busy;                   /* a transaction about this member is under way */
     uint64_t last_grant_us;
-    uint64_t takeover_us; /* the last immediate takeover; 0 = none */
-    bool is_frozen;       /* a second takeover was refused, and that was logged */
-    uint64_t entries_free;
-    size_t n_keys; /* that the key table attributes to it */
+    uint64_t takeover_us;      /* the last immediate takeover; 0 = none */
+    bool is_frozen;            /* a second takeover was refused, and that was logged */
+    uint64_t entries_free;     /* as it said last */
+    uint64_t entries_expected; /* that values on their way to it will take */
+    size_t candidate;          /* index of it among the candidates, from 1; 0 = it is none */
+    size_t n_keys;             /* that the key table attributes to it */
     struct coord_reconcile reconcile;
     struct coord_timer timer; /* when it may be declared dead */
     struct rt_list parked;    /* coord_task.wait_link: until its state changes */
@@ -64,8 +66,19 @@ struct coord_member *coord_members_add(struct coord_members *members, const char
 /* Takes back what was added last. */
 void coord_members_remove(struct coord_members *members, struct coord_member *member);
 
-/* To be called after a member's state or free entries have changed. */
+/* To be called after a member's state has changed. */
 void coord_members_refresh(struct coord_members *members);
+
+/* The member says how many entries it has left. */
+void coord_members_set_free(struct coord_members *members, struct coord_member *member,
+                            uint64_t entries_free);
+
+/* A value of this many entries is on its way to the member, or has arrived there or is not coming:
+ * what was expected is taken back with the same number. */
+void coord_members_expect(struct coord_members *members, struct coord_member *member,
+                          uint64_t n_entries);
+void coord_members_expect_less(struct coord_members *members, struct coord_member *member,
+                               uint64_t n_entries);
 
 static inline bool coord_member_is_live(const struct coord_member *member)
 {

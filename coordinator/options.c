@@ -11,7 +11,8 @@ enum profile {
 struct config {
     const char *listen;
     enum profile profile;
-    int distribution;
+    enum model_distribution distribution;
+    enum coord_ranges ranges;
     uint64_t key_max;
     enum model_locking locking;
     enum coord_owner_down owner_down;
@@ -25,7 +26,11 @@ static const char *const profiles[] = {
     [PROFILE_CLASSIC] = "classic",
     NULL,
 };
-static const char *const distributions[] = {"equitable-load", NULL};
+static const char *const ranges[] = {
+    [COORD_RANGES_EVEN] = "even",
+    [COORD_RANGES_CEIL] = "ceil",
+    NULL,
+};
 static const char *const lockings[] = {
     [MODEL_LOCKING_OPTIONAL] = "optional",
     [MODEL_LOCKING_REQUIRED] = "required",
@@ -60,10 +65,23 @@ static const struct rt_option options[] = {
         .name = "distribution",
         .type = RT_OPTION_ENUM,
         .group = "Rules",
-        .names = distributions,
+        .names = model_distribution_names,
         .initial = "equitable-load",
-        .help = "How an instance is chosen at the first SET of a key.",
+        .help = "How an instance is chosen at the first SET of a key: one after the other; the one "
+                "with the most free entries, among equals one after the other; by the first letter "
+                "of the key. `redistinto distribution` changes it while the coordinator runs; that "
+                "holds until this option gets another value.",
         .offset = offsetof(struct config, distribution),
+    },
+    {
+        .name = "key-ranges",
+        .type = RT_OPTION_ENUM,
+        .group = "Rules",
+        .names = ranges,
+        .initial = "even",
+        .help = "How key-explicit cuts the alphabet for n instances: as evenly as it can be, or in "
+                "chunks of ceil(26/n) letters, which leaves some of 8 or more instances without.",
+        .offset = offsetof(struct config, ranges),
     },
     {
         .name = "key-max",
@@ -176,6 +194,8 @@ static enum rt_code take(const struct config *config, struct coord_config *core,
     core->key_max = (uint32_t)config->key_max;
     core->locking = config->locking;
     core->owner_down = config->owner_down;
+    core->distribution = config->distribution;
+    core->ranges = config->ranges;
     core->wake_hold_us = config->wake_hold_ms * 1000;
     return RT_OK;
 }

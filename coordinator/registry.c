@@ -177,10 +177,7 @@ void coord_registry_renew(struct coord_core *core, struct coord_task *task)
                         "another process is this incarnation of '%s'", request->name);
     } else {
         member->last_grant_us = coord_now_us(core);
-        if (member->entries_free != request->entries_free) {
-            member->entries_free = request->entries_free;
-            coord_members_refresh(&core->members);
-        }
+        coord_members_set_free(&core->members, member, request->entries_free);
         model_response_ok(response, MODEL_CALL_RENEW);
         response->renew.lease_ms = core->config.member_lease.duration_us / 1000;
         coord_task_reply(core, task);

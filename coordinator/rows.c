@@ -26,6 +26,7 @@ static const char *const fixed_names[] = {
     [COORD_ROW_COUNTER] = "counter",
     [COORD_ROW_CURSOR] = "cursor",
     [COORD_ROW_ROUTE] = "route",
+    [COORD_ROW_DISTRIBUTION] = "distribution",
 };
 
 static const struct {
@@ -41,7 +42,7 @@ static const struct {
 enum rt_code coord_rows_parse_key(struct rt_bytes store_key, enum coord_row_kind *ret_kind,
                                   struct rt_bytes *ret_name, struct rt_error *err)
 {
-    for (size_t kind = COORD_ROW_META; kind <= COORD_ROW_ROUTE; kind++) {
+    for (size_t kind = COORD_ROW_META; kind <= COORD_ROW_DISTRIBUTION; kind++) {
         if (!rt_bytes_equal(store_key, rt_bytes_of_string(fixed_names[kind])))
             continue;
         *ret_kind = (enum coord_row_kind)kind;
@@ -145,7 +146,7 @@ void coord_rows_put_number(struct store_txn *txn, enum coord_row_kind kind, uint
 {
     struct rt_buffer buffer = {0};
 
-    rt_assert(kind >= COORD_ROW_COUNTER && kind <= COORD_ROW_ROUTE);
+    rt_assert(kind >= COORD_ROW_COUNTER && kind <= COORD_ROW_DISTRIBUTION);
     rt_codec_put_u8(&buffer, ROW_VERSION);
     rt_codec_put_u64(&buffer, number);
     put_record(txn, rt_bytes_of_string(fixed_names[kind]), &buffer);

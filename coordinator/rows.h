@@ -22,6 +22,7 @@ enum coord_row_kind {
     COORD_ROW_COUNTER,
     COORD_ROW_CURSOR,
     COORD_ROW_ROUTE,
+    COORD_ROW_DISTRIBUTION,
     COORD_ROW_MEMBER,
     COORD_ROW_KEY,
     COORD_ROW_SESSION,
@@ -94,7 +95,7 @@ RT_MUST_USE enum rt_code coord_rows_parse_key(struct rt_bytes store_key,
                                               struct rt_bytes *ret_name, struct rt_error *err);
 
 void coord_rows_put_meta(struct store_txn *txn, const struct coord_meta_row *row);
-/* COUNTER, CURSOR or ROUTE */
+/* COUNTER, CURSOR, ROUTE or DISTRIBUTION */
 void coord_rows_put_number(struct store_txn *txn, enum coord_row_kind kind, uint64_t number);
 void coord_rows_put_member(struct store_txn *txn, const char *name,
                            const struct coord_member_row *row);

@@ -45,18 +45,19 @@ struct coord_core {
     enum coord_mode mode;
     bool draining;
     bool term_is_durable;
-    bool registering;          /* a new name is being registered: the others wait */
-    uint64_t stored_counter;   /* as loaded */
-    uint64_t started_us;       /* when this term began */
-    uint64_t barrier_us;       /* nothing is reassigned before */
-    uint64_t route;            /* placement version, committed */
-    uint64_t route_submitted;  /* the highest in any transaction */
-    uint32_t cursor;           /* of the last committed placement */
-    uint64_t cursor_choice;    /* number of the choice that moved the cursor last */
-    uint64_t n_choices;        /* made in this term */
-    struct rt_list tasks;      /* coord_task.link: all of them */
-    struct rt_list ready;      /* coord_task.wait_link: to run in this step */
-    struct rt_list early;      /* coord_task.wait_link: until the term is durable */
+    bool registering;                     /* a new name is being registered: the others wait */
+    uint64_t stored_counter;              /* as loaded */
+    uint64_t started_us;                  /* when this term began */
+    uint64_t barrier_us;                  /* nothing is reassigned before */
+    uint64_t route;                       /* placement version, committed */
+    uint64_t route_submitted;             /* the highest in any transaction */
+    enum model_distribution distribution; /* that holds now */
+    uint32_t cursor;                      /* of the last committed placement */
+    uint64_t cursor_choice;               /* number of the choice that moved the cursor last */
+    uint64_t n_choices;                   /* made in this term */
+    struct rt_list tasks;                 /* coord_task.link: all of them */
+    struct rt_list ready;                 /* coord_task.wait_link: to run in this step */
+    struct rt_list early;                 /* coord_task.wait_link: until the term is durable */
     struct rt_list placing;    /* coord_task.placing_link: choices not confirmed, oldest first */
     struct rt_list registrars; /* coord_task.wait_link: until `registering` is false */
     struct coord_timer pulse;  /* to notice that the core itself was stopped */

@@ -92,11 +92,31 @@ static void free_task(struct coord_task *task)
     (void)rt_free(task);
 }
 
+void coord_task_expect(struct coord_core *core, struct coord_task *task,
+                       struct coord_member *member)
+{
+    uint64_t entry_size;
+
+    if (task->expected != 0)
+        coord_members_expect_less(&core->members, task->expected_at, task->expected);
+    task->expected = 0;
+    if (!member)
+        return;
+    entry_size = member->row.entry_size;
+    if (entry_size > 0)
+        task->expected = (task->value_size + entry_size - 1) / entry_size;
+    if (task->expected == 0)
+        task->expected = 1;
+    task->expected_at = member;
+    coord_members_expect(&core->members, member, task->expected);
+}
+
 void coord_task_finish(struct coord_core *core, struct coord_task *task)
 {
     struct coord_session *session = task->session;
 
     rt_assert(!task->call);
+    coord_task_expect(core, task, NULL);
     leave_wait(core, task);
     coord_task_unlatch(core, task);
     free_task(task);
@@ -398,7 +418,7 @@ void coord_core_txn_done(struct coord_core *core, struct store_txn *txn)
 /* ---- outbound calls -------------------------------------------------------------------------- */
 
 void coord_task_call(struct coord_core *core, struct coord_task *task, struct model_call *call,
-                     const struct coord_member *member, uint64_t timeout_us, coord_step_fn step)
+                     struct coord_member *member, uint64_t timeout_us, coord_step_fn step)
 {
     uint64_t now_us = coord_now_us(core);
     struct rt_bytes address;
@@ -412,15 +432,33 @@ void coord_task_call(struct coord_core *core, struct coord_task *task, struct mo
     call->state = task;
     task->answer = model_call_free(task->answer);
     task->answer = call;
+    task->asked = member;
     task->state = COORD_TASK_CALLING;
     task->step = step;
     rt_list_push_back(&core->effects.calls, &call->link);
+}
+
+/* Every answer about a key says how many entries are left. */
+static void note_entries(struct coord_core *core, struct coord_task *task)
+{
+    const struct model_call *call = task->answer;
+    enum model_call_kind kind = call->request.kind;
+    bool says_it = kind == MODEL_CALL_FENCE || kind == MODEL_CALL_ACTIVATE ||
+                   (kind >= MODEL_CALL_SET && kind <= MODEL_CALL_DELETE);
+
+    if (!says_it || call->response.code != RT_OK ||
+        call->response.responder.incarnation != task->asked->row.incarnation)
+        return;
+    if (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT)
+        coord_task_expect(core, task, NULL);
+    coord_members_set_free(&core->members, task->asked, call->response.data.entries_free);
 }
 
 void coord_core_call_done(struct coord_core *core, struct model_call *call)
 {
     struct coord_task *task = call->state;
 
+    note_entries(core, task);
     rt_list_init(&call->link);
     coord_task_ready(core, task, NULL);
     coord_tasks_run(core);

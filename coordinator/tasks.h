@@ -60,7 +60,11 @@ struct coord_task {
     bool created;              /* the key did not exist before this task */
     uint32_t placing;          /* ordinal it is about to place on; 0 = none */
     uint64_t choice;           /* number of that choice */
-    uint64_t token;            /* of the lock it works under */
+    uint64_t expected;         /* entries that its value will take, once it has arrived */
+    struct coord_member *expected_at;
+    struct coord_member *asked;           /* whom `answer` is from */
+    enum model_distribution distribution; /* to be set */
+    uint64_t token;                       /* of the lock it works under */
     uint64_t epoch;
 
     struct store_txn *txn; /* being built; owned */
@@ -86,6 +90,10 @@ struct coord_task *coord_task_new(struct coord_core *core, struct model_call *ca
 
 /* Leaves every list, gives the latch on and frees. The call was answered, or there is none. */
 void coord_task_finish(struct coord_core *core, struct coord_task *task);
+
+/* Its value is going to take entries of the member; NULL: it has arrived, or is not coming. */
+void coord_task_expect(struct coord_core *core, struct coord_task *task,
+                       struct coord_member *member);
 
 /* core_free() only: no latch is given on, and inbound calls are not touched. */
 void coord_tasks_deinit(struct coord_core *core);
@@ -156,7 +164,7 @@ void coord_task_commit(struct coord_core *core, struct coord_task *task, coord_s
 /* Sends to the member's address with task->deadline, or `timeout_us` when that is earlier. The step
  * finds the response in task->answer. */
 void coord_task_call(struct coord_core *core, struct coord_task *task, struct model_call *call,
-                     const struct coord_member *member, uint64_t timeout_us, coord_step_fn step);
+                     struct coord_member *member, uint64_t timeout_us, coord_step_fn step);
 
 enum coord_answer {
     COORD_ANSWER_OK,

@@ -170,6 +170,8 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -262,6 +264,8 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
     case MODEL_CALL_ROUTE:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         break;
     }

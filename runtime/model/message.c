@@ -36,10 +36,18 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_LIST_INSTANCES] = "LIST_INSTANCES",
         [MODEL_CALL_KEY_STATUS] = "KEY_STATUS",
         [MODEL_CALL_LIST_KEYS] = "LIST_KEYS",
+        [MODEL_CALL_GET_DISTRIBUTION] = "GET_DISTRIBUTION",
+        [MODEL_CALL_SET_DISTRIBUTION] = "SET_DISTRIBUTION",
     };
 
     return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
 }
+
+const char *const model_distribution_names[MODEL_N_DISTRIBUTIONS + 1] = {
+    [MODEL_DISTRIBUTION_EQUITABLE_LOAD] = "equitable-load",
+    [MODEL_DISTRIBUTION_LEAST_SPACE_USED] = "least-space-used",
+    [MODEL_DISTRIBUTION_KEY_EXPLICIT] = "key-explicit",
+};
 
 const char *model_member_state_name(enum model_member_state state)
 {
@@ -107,6 +115,8 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
         [MODEL_CALL_LIST_INSTANCES] = sizeof(struct model_list_instances_response),
         [MODEL_CALL_KEY_STATUS] = sizeof(struct model_key_status_response),
         [MODEL_CALL_LIST_KEYS] = sizeof(struct model_list_keys_response),
+        [MODEL_CALL_GET_DISTRIBUTION] = sizeof(struct model_distribution_response),
+        [MODEL_CALL_SET_DISTRIBUTION] = sizeof(struct model_distribution_response),
     };
 
     rt_assert(kind < MODEL_N_CALL_KINDS);

@@ -43,10 +43,13 @@ enum model_call_kind {
     MODEL_CALL_UNLOCK,
     MODEL_CALL_ROUTE,
     MODEL_CALL_WATCH_ROUTES,
-    /* AdminService, operator → coordinator; never change anything */
+    /* AdminService, operator → coordinator; what never changes anything, */
     MODEL_CALL_LIST_INSTANCES,
     MODEL_CALL_KEY_STATUS,
     MODEL_CALL_LIST_KEYS,
+    MODEL_CALL_GET_DISTRIBUTION,
+    /* and what does change something */
+    MODEL_CALL_SET_DISTRIBUTION,
 
     MODEL_N_CALL_KINDS
 };
@@ -67,6 +70,18 @@ enum model_member_state {
     MODEL_MEMBER_DEAD, /* lease ran out, one-way for an incarnation */
     MODEL_MEMBER_LEFT, /* said goodbye */
 };
+
+/* How the instance of a new key is chosen; coordinator/placement.h says more. */
+enum model_distribution {
+    MODEL_DISTRIBUTION_EQUITABLE_LOAD,
+    MODEL_DISTRIBUTION_LEAST_SPACE_USED,
+    MODEL_DISTRIBUTION_KEY_EXPLICIT,
+
+    MODEL_N_DISTRIBUTIONS
+};
+
+/* "equitable-load", "least-space-used", "key-explicit"; NULL-terminated. */
+extern const char *const model_distribution_names[MODEL_N_DISTRIBUTIONS + 1];
 
 /* "joining", "alive", "dead", "left" */
 const char *model_member_state_name(enum model_member_state state);
@@ -506,6 +521,15 @@ struct model_list_keys_response {
     bool more;
 };
 
+struct model_distribution_request { /* SET_DISTRIBUTION */
+    enum model_distribution distribution;
+};
+
+struct model_distribution_response { /* also of SET_DISTRIBUTION: as it is then */
+    enum model_distribution distribution;
+    enum model_distribution configured; /* what the coordinator's option says */
+};
+
 /* ---- errors and answers ---------------------------------------------------------------------- */
 
 struct model_hint {
@@ -564,6 +588,7 @@ struct model_request {
         struct model_watch_routes_request watch_routes;
         struct model_page_request page; /* LIST_INSTANCES LIST_KEYS */
         struct model_key_status_request key_status;
+        struct model_distribution_request distribution;
     };
 };
 
@@ -588,6 +613,7 @@ struct model_response {
         struct model_list_instances_response list_instances;
         struct model_key_status_response key_status;
         struct model_list_keys_response list_keys;
+        struct model_distribution_response distribution; /* GET and SET */
     };
 };
 

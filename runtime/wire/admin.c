@@ -7,6 +7,8 @@
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceListInstancesResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceKeyStatusResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceListKeysResponse);
+WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceGetDistributionResponse);
+WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceSetDistributionResponse);
 
 static void take_page_size(struct wire_input *in, uint32_t page_size,
                            struct model_page_request *page)
@@ -284,6 +286,86 @@ static void take_list_keys_response(struct wire_input *in, const void *pointer,
     wire_list_end(in);
 }
 
+/* ---- GetDistribution, SetDistribution ---- */
+
+static Redistinto__V1__Distribution put_distribution(enum model_distribution distribution)
+{
+    switch (distribution) {
+    case MODEL_DISTRIBUTION_EQUITABLE_LOAD:
+        return REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_EQUITABLE_LOAD;
+    case MODEL_DISTRIBUTION_LEAST_SPACE_USED:
+        return REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_LEAST_SPACE_USED;
+    case MODEL_DISTRIBUTION_KEY_EXPLICIT:
+        return REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_KEY_EXPLICIT;
+    case MODEL_N_DISTRIBUTIONS:
+        break;
+    }
+    return REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_UNSPECIFIED;
+}
+
+static enum model_distribution take_distribution(struct wire_input *in, const char *field,
+                                                 Redistinto__V1__Distribution distribution)
+{
+    switch ((int)distribution) {
+    case REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_EQUITABLE_LOAD:
+        return MODEL_DISTRIBUTION_EQUITABLE_LOAD;
+    case REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_LEAST_SPACE_USED:
+        return MODEL_DISTRIBUTION_LEAST_SPACE_USED;
+    case REDISTINTO__V1__DISTRIBUTION__DISTRIBUTION_KEY_EXPLICIT:
+        return MODEL_DISTRIBUTION_KEY_EXPLICIT;
+    }
+    wire_input_fail(in, MODEL_REASON_INVALID_FIELD, field, "is %d, valid are 1 to %d",
+                    (int)distribution, MODEL_N_DISTRIBUTIONS);
+    return MODEL_DISTRIBUTION_EQUITABLE_LOAD;
+}
+
+/* The two answers say the same. */
+_Static_assert(sizeof(Redistinto__V1__AdminServiceGetDistributionResponse) ==
+                       sizeof(Redistinto__V1__AdminServiceSetDistributionResponse) &&
+                   offsetof(Redistinto__V1__AdminServiceGetDistributionResponse, configured) ==
+                       offsetof(Redistinto__V1__AdminServiceSetDistributionResponse, configured),
+               "distribution");
+
+static bool fill_distribution_response(const struct model_response *response,
+                                       struct rt_arena *arena, void *pointer)
+{
+    Redistinto__V1__AdminServiceGetDistributionResponse *message = pointer;
+
+    (void)arena;
+    message->distribution = put_distribution(response->distribution.distribution);
+    message->configured = put_distribution(response->distribution.configured);
+    return true;
+}
+
+static void take_distribution_response(struct wire_input *in, const void *pointer,
+                                       struct model_response *response)
+{
+    const Redistinto__V1__AdminServiceGetDistributionResponse *message = pointer;
+    struct model_distribution_response *distribution = &response->distribution;
+
+    distribution->distribution = take_distribution(in, "distribution", message->distribution);
+    distribution->configured = take_distribution(in, "configured", message->configured);
+}
+
+static bool fill_distribution_request(const struct model_request *request, struct rt_arena *arena,
+                                      void *pointer)
+{
+    Redistinto__V1__AdminServiceSetDistributionRequest *message = pointer;
+
+    (void)arena;
+    message->distribution = put_distribution(request->distribution.distribution);
+    return true;
+}
+
+static void take_distribution_request(struct wire_input *in, const void *pointer,
+                                      struct model_request *request)
+{
+    const Redistinto__V1__AdminServiceSetDistributionRequest *message = pointer;
+
+    request->distribution.distribution =
+        take_distribution(in, "distribution", message->distribution);
+}
+
 static const struct wire_codec list_instances_codec = {
     fill_list_instances_request, take_list_instances_request, fill_list_instances_response,
     take_list_instances_response};
@@ -292,12 +374,21 @@ static const struct wire_codec key_status_codec = {fill_key_status_request, take
                                                    take_key_status_response};
 static const struct wire_codec list_keys_codec = {fill_list_keys_request, take_list_keys_request,
                                                   fill_list_keys_response, take_list_keys_response};
+static const struct wire_codec get_distribution_codec = {
+    .fill_response = fill_distribution_response, .take_response = take_distribution_response};
+static const struct wire_codec set_distribution_codec = {
+    fill_distribution_request, take_distribution_request, fill_distribution_response,
+    take_distribution_response};
 
-const struct wire_method wire_admin_methods[3] = {
+const struct wire_method wire_admin_methods[5] = {
     WIRE_METHOD(MODEL_CALL_LIST_INSTANCES, admin_service, "ListInstances",
                 admin_service_list_instances, WIRE_UNARY, &list_instances_codec),
     WIRE_METHOD(MODEL_CALL_KEY_STATUS, admin_service, "KeyStatus", admin_service_key_status,
                 WIRE_UNARY, &key_status_codec),
     WIRE_METHOD(MODEL_CALL_LIST_KEYS, admin_service, "ListKeys", admin_service_list_keys,
                 WIRE_UNARY, &list_keys_codec),
+    WIRE_METHOD(MODEL_CALL_GET_DISTRIBUTION, admin_service, "GetDistribution",
+                admin_service_get_distribution, WIRE_UNARY, &get_distribution_codec),
+    WIRE_METHOD(MODEL_CALL_SET_DISTRIBUTION, admin_service, "SetDistribution",
+                admin_service_set_distribution, WIRE_UNARY, &set_distribution_codec),
 };

@@ -119,5 +119,22 @@ class Default(Classic):
     EXPECTED = {name: end for name, end in ABORTS.items() if name != "ESI_ClaveLarga"}
 
 
+@unittest.skipIf(MISSING, MISSING)
+class KeyExplicit(FleetCase):
+    """Where the keys of the course go by their first letter."""
+
+    def test_c15_two_instances(self):
+        cluster = self.fleet("--profile", "classic", "--distribution", "key-explicit",
+                             instances="ab")
+        for name in ("ESI_Bar1", "ESI_MultiClave", "ESI_MultiReemplazo"):
+            Script(cluster.coordinator, [pathlib.Path(FOLDER) / name]).wait()
+        owners = {key["key"]: key["owner"] for key in
+                  cluster.cli("keys", "-o", "json").json()["keys"] if key["owner"]}
+        for prefix, owner in (("bebida", "a"), ("microsoft", "a"), ("nintendo", "b"), ("sony", "b")):
+            found = [key for key in owners if key.startswith(prefix)]
+            self.assertTrue(found, prefix)
+            self.assertEqual({owners[key] for key in found}, {owner}, prefix)
+
+
 if __name__ == "__main__":
     tap.main()

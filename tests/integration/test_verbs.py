@@ -33,6 +33,7 @@ ROWS = {
                 "would_place", "holder", "waiters", "value_unavailable"]),
     "keys": ([], None, ["keys"]),
     "instances": ([], None, ["instances"]),
+    "distribution": ([], None, ["distribution", "configured"]),
     "health": ([], None, ["members", "serving"]),
     "bench": (["--keys", "5", "--operations", "20"], None,
               ["operations", "rate", "seconds", "interrupted", "not_begun", "empty_reads",

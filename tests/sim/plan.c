@@ -16,6 +16,8 @@ static void draw_modes(struct sim_plan *plan, struct rt_rng *rng)
     plan->locking = locking < 6   ? MODEL_LOCKING_OPTIONAL
                     : locking < 9 ? MODEL_LOCKING_REQUIRED
                                   : MODEL_LOCKING_NONE;
+    plan->distribution = (enum model_distribution)rt_rng_below(rng, MODEL_N_DISTRIBUTIONS);
+    plan->ranges = rt_rng_below(rng, 2) == 0 ? COORD_RANGES_EVEN : COORD_RANGES_CEIL;
     plan->owner_down = rt_rng_below(rng, 10) < 7 ? COORD_OWNER_DOWN_KEEP : COORD_OWNER_DOWN_FORGET;
 }
 

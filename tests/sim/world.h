@@ -33,6 +33,8 @@ struct sim_plan {
     struct model_lease session_lease;
     enum model_locking locking;
     enum coord_owner_down owner_down;
+    enum model_distribution distribution;
+    enum coord_ranges ranges;
     uint64_t fault_phase_us;
     uint64_t fault_gap_us;    /* mean time between two faults */
     uint64_t think_us;        /* longest time between two statements of a client */

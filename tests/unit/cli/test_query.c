@@ -5,6 +5,7 @@
 #include "cli/query.h"
 
 #include "cli/data.h"
+#include "cli/distribution.h"
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
 #include "tests/unit/cli/forked_coordinator.h"
@@ -15,7 +16,8 @@
 struct script {
     struct model_effects effects;
     struct model_call *held; /* answered never */
-    unsigned n_sessions;     /* open now */
+    enum model_distribution distribution;
+    unsigned n_sessions; /* open now */
     char own_address[FORKED_COORDINATOR_ADDRESS_SIZE];
     char n_text[16];
 };
@@ -127,6 +129,13 @@ static bool answer(struct script *script, struct model_call *call)
         break;
     case MODEL_CALL_CLOSE_SESSION:
         script->n_sessions--;
+        break;
+    case MODEL_CALL_SET_DISTRIBUTION:
+        script->distribution = request->distribution.distribution;
+        response->distribution.distribution = script->distribution;
+        break;
+    case MODEL_CALL_GET_DISTRIBUTION:
+        response->distribution.distribution = script->distribution;
         break;
     case MODEL_CALL_EXECUTE:
         answer_statement(&request->execute, response);
@@ -305,6 +314,29 @@ Test(query, health_asks_whoever_has_not_left)
                                            "\"message\":null"));
     cr_assert_not_null(strstr(streams.out, "\"state\":\"dead\",\"serving\":false,\"message\":\""));
     cr_assert_not_null(strstr(streams.out, "],\"serving\":false}\n"));
+    streams_close(&streams);
+}
+
+Test(query, distribution)
+{
+    expect(&cli_distribution_verb, CLI_OUTPUT_TEXT, NULL, MODEL_EXIT_OK, "equitable-load\n", "");
+    expect(&cli_distribution_verb, CLI_OUTPUT_JSON, "key-explicit", MODEL_EXIT_OK,
+           "{\"distribution\":\"key-explicit\",\"configured\":\"equitable-load\"}\n", "");
+    expect(&cli_distribution_verb, CLI_OUTPUT_TEXT, NULL, MODEL_EXIT_OK,
+           "key-explicit  (the coordinator's option says equitable-load)\n", "");
+    expect(&cli_distribution_verb, CLI_OUTPUT_TEXT, "round-robin", MODEL_EXIT_USAGE, "",
+           "redistinto: distribution: there is no distribution 'round-robin', valid are "
+           "equitable-load, least-space-used and key-explicit (INVALID_ARGUMENT)\n");
+}
+
+Test(query, distribution_without_a_coordinator)
+{
+    struct streams streams;
+
+    forked_coordinator_end(&coordinator);
+    cr_assert_eq(ask(&streams, &cli_distribution_verb, CLI_OUTPUT_TEXT, NULL, NULL),
+                 MODEL_EXIT_UNAVAILABLE);
+    cr_assert_not_null(strstr(streams.err, coordinator.address), "%s", streams.err);
     streams_close(&streams);
 }
 

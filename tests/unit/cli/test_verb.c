@@ -55,7 +55,8 @@ Test(verb, table_is_complete)
         cr_assert_eq(cli_verb_find(verb->name), verb, "%s: two of this name", verb->name);
         cr_assert_not_null(verb->run);
         cr_assert_gt(verb->config_size, 0);
-        cr_assert_eq(verb->n_arguments > 0, *verb->arguments != '\0', "%s", verb->name);
+        cr_assert_eq(verb->n_arguments + verb->n_optional > 0, *verb->arguments != '\0', "%s",
+                     verb->name);
         cr_assert_neq(verb->summary[strlen(verb->summary) - 1], '.', "%s", verb->name);
         cr_assert_eq(verb->description[strlen(verb->description) - 1], '.', "%s", verb->name);
     }

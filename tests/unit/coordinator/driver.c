@@ -223,7 +223,39 @@ static void answer_write(struct driver_key *key, struct model_call *call)
     }
 }
 
-static void play_instance(struct driver *driver, struct model_call *call)
+/* The life of the instance that the store knows of. */
+static uint64_t incarnation_at(const struct driver *driver, const char *address)
+{
+    for (size_t i = 0; i < driver->n_rows; i++) {
+        struct coord_member_row row;
+        enum coord_row_kind kind;
+        struct rt_bytes name;
+
+        cr_assert_eq(coord_rows_parse_key(driver->rows[i].key, &kind, &name, NULL), RT_OK);
+        if (kind != COORD_ROW_MEMBER)
+            continue;
+        cr_assert_eq(coord_rows_get_member(driver->rows[i].value, &row, NULL), RT_OK);
+        if (strcmp(row.address, address) == 0)
+            return row.incarnation;
+    }
+    return 0;
+}
+
+static uint64_t entries_free(const struct driver *driver, const char *address)
+{
+    uint64_t n_used = 0;
+
+    for (size_t i = 0; i < driver->n_keys; i++) {
+        const struct driver_key *key = &driver->keys[i];
+        size_t size = strlen(key->value);
+
+        if (strcmp(key->address, address) == 0 && key->epoch != 0 && key->has_value)
+            n_used += size == 0 ? 1 : (size + 9) / 10;
+    }
+    return driver->entries_total > n_used ? driver->entries_total - n_used : 0;
+}
+
+static void answer_call(struct driver *driver, struct model_call *call)
 {
     enum model_call_kind kind = call->request.kind;
     struct driver_key *key;
@@ -249,6 +281,14 @@ static void play_instance(struct driver *driver, struct model_call *call)
         key = instance_key(driver, call->address, call->request.data.header.key);
         answer_write(key, call);
     }
+}
+
+static void play_instance(struct driver *driver, struct model_call *call)
+{
+    answer_call(driver, call);
+    call->response.responder.incarnation = incarnation_at(driver, call->address);
+    if (call->response.code == RT_OK && call->request.kind != MODEL_CALL_DROP)
+        call->response.data.entries_free = entries_free(driver, call->address);
 }
 
 struct model_call *driver_find_call(struct driver *driver, enum model_call_kind kind)
@@ -310,12 +350,14 @@ void driver_init(struct driver *driver)
         .key_max = MODEL_KEY_MAX_CLASSIC,
         .locking = MODEL_LOCKING_REQUIRED,
         .owner_down = COORD_OWNER_DOWN_FORGET,
+        .distribution = MODEL_DISTRIBUTION_EQUITABLE_LOAD,
         .wake_hold_us = 1000000,
     };
 
     cr_assert_eq(model_lease_init(&config.member_lease, 3000, NULL), RT_OK);
     cr_assert_eq(model_lease_init(&config.session_lease, 3000, NULL), RT_OK);
-    *driver = (struct driver){.config = config, .auto_commit = true, .auto_answer = true};
+    *driver = (struct driver){
+        .config = config, .auto_commit = true, .auto_answer = true, .entries_total = 100};
     test_env_init(&driver->env, 1);
     rt_list_init(&driver->txns);
     rt_list_init(&driver->calls);
@@ -499,7 +541,7 @@ struct model_call *driver_register(struct driver *driver, const char *name, cons
     request->boot_id = driver_id(store, boot);
     request->machine_id = driver_id("machine", 0);
     request->local_store = true;
-    request->entries_total = 100;
+    request->entries_total = driver->entries_total;
     request->entry_size = 10;
     driver_submit(driver, call);
     return call;
@@ -544,7 +586,8 @@ static void identify(const struct driver *driver, struct model_renew_request *re
 void driver_renew_begin(struct driver *driver, const char *name, uint64_t incarnation,
                         struct model_renew_request *ret_request)
 {
-    *ret_request = (struct model_renew_request){.incarnation = incarnation, .entries_free = 100};
+    *ret_request = (struct model_renew_request){.incarnation = incarnation,
+                                                .entries_free = entries_free(driver, name)};
     (void)snprintf(ret_request->name, sizeof(ret_request->name), "%s", name);
     identify(driver, ret_request);
 }

@@ -74,6 +74,20 @@ Test(options, defaults)
     finish();
 }
 
+Test(options, every_distribution)
+{
+    parse_ok("");
+    cr_assert_eq(core.distribution, MODEL_DISTRIBUTION_EQUITABLE_LOAD);
+    cr_assert_eq(core.ranges, COORD_RANGES_EVEN);
+    parse_ok("--distribution least-space-used");
+    cr_assert_eq(core.distribution, MODEL_DISTRIBUTION_LEAST_SPACE_USED);
+    parse_ok("--distribution key-explicit --key-ranges ceil");
+    cr_assert_eq(core.distribution, MODEL_DISTRIBUTION_KEY_EXPLICIT);
+    cr_assert_eq(core.ranges, COORD_RANGES_CEIL);
+    parse_fails("--key-ranges odd", "even");
+    finish();
+}
+
 Test(options, every_value)
 {
     parse_ok("--listen=[::1]:0 --distribution equitable-load --key-max 7 --locking none "

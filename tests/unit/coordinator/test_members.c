@@ -57,6 +57,33 @@ Test(members, candidates_are_the_alive_ones_in_order)
     coord_members_deinit(&members);
 }
 
+Test(members, candidates_have_what_will_be_left)
+{
+    static struct coord_members members;
+    struct coord_member *a = coord_members_add(&members, "a", 1);
+    struct coord_member *b = coord_members_add(&members, "b", 2);
+
+    set_state(&members, b, MODEL_MEMBER_ALIVE);
+    coord_members_set_free(&members, a, 7);
+    coord_members_set_free(&members, b, 5);
+    cr_assert_eq(members.candidates[0].entries_free, 5);
+    coord_members_expect(&members, b, 2);
+    coord_members_expect(&members, b, 4);
+    cr_assert_eq(members.candidates[0].entries_free, 0, "more than there are");
+    coord_members_expect_less(&members, b, 2);
+    cr_assert_eq(members.candidates[0].entries_free, 1);
+    set_state(&members, a, MODEL_MEMBER_ALIVE);
+    cr_assert_eq(members.candidates[0].entries_free, 7);
+    cr_assert_eq(members.candidates[1].entries_free, 1);
+    set_state(&members, b, MODEL_MEMBER_DEAD);
+    coord_members_expect_less(&members, b, 4);
+    coord_members_set_free(&members, b, 9);
+    cr_assert_eq(members.n_candidates, 1);
+    set_state(&members, b, MODEL_MEMBER_ALIVE);
+    cr_assert_eq(members.candidates[1].entries_free, 9);
+    coord_members_deinit(&members);
+}
+
 Test(members, as_many_as_the_limit)
 {
     static struct coord_members members;

@@ -40,6 +40,7 @@ static enum rt_code decode(enum coord_row_kind kind, struct rt_bytes value)
     case COORD_ROW_COUNTER:
     case COORD_ROW_CURSOR:
     case COORD_ROW_ROUTE:
+    case COORD_ROW_DISTRIBUTION:
         return coord_rows_get_number(value, &row.number, NULL);
     case COORD_ROW_MEMBER:
         return coord_rows_get_member(value, &row.member, NULL);
@@ -86,7 +87,7 @@ Test(rows, meta)
 
 Test(rows, numbers)
 {
-    for (int kind = COORD_ROW_COUNTER; kind <= COORD_ROW_ROUTE; kind++) {
+    for (int kind = COORD_ROW_COUNTER; kind <= COORD_ROW_DISTRIBUTION; kind++) {
         struct store_txn *txn = store_txn_new();
         struct rt_bytes value;
         uint64_t back;

@@ -176,6 +176,8 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
         request->session.session_id.bytes[3] = 20;
         break;
     case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -275,6 +277,8 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_DROP:
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -391,6 +395,8 @@ static bool requests_match(const struct model_request *copy, const struct model_
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }
@@ -460,6 +466,8 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
     case MODEL_CALL_ROUTE:
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }

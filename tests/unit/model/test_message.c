@@ -23,6 +23,8 @@ Test(message, names_of_states_and_statements)
     cr_assert_str_eq(model_member_state_name(MODEL_MEMBER_JOINING), "joining");
     cr_assert_str_eq(model_member_state_name(MODEL_MEMBER_LEFT), "left");
     cr_assert_str_eq(model_member_state_name((enum model_member_state)99), "?");
+    cr_assert_str_eq(model_distribution_names[MODEL_DISTRIBUTION_KEY_EXPLICIT], "key-explicit");
+    cr_assert_null(model_distribution_names[MODEL_N_DISTRIBUTIONS]);
     cr_assert_str_eq(model_statement_kind_name(MODEL_STATEMENT_GET), "GET");
     cr_assert_str_eq(model_statement_kind_name(MODEL_STATEMENT_AWAIT), "AWAIT");
     cr_assert_str_eq(model_statement_kind_name((enum model_statement_kind)99), "?");

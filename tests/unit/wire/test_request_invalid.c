@@ -294,6 +294,12 @@ Test(request_invalid, numbers_and_parts)
         {MODEL_CALL_LIST_KEYS, "page_size", NUMBER, 1001, NULL, FIELD,
          "is 1001, valid are 0 to 1000"},
         {MODEL_CALL_LIST_INSTANCES, "page_size", NUMBER, 1001, NULL, FIELD, "is 1001"},
+        {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 0, NULL, FIELD,
+         "is 0, valid are 1 to 3"},
+        {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 1, NULL, NULL, NULL},
+        {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 3, NULL, NULL, NULL},
+        {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 4, NULL, FIELD,
+         "is 4, valid are 1 to 3"},
     };
 
     run_cases(cases, RT_ARRAY_SIZE(cases));

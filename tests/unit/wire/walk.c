@@ -459,7 +459,12 @@ void walk_request(struct walk *walk, struct model_request *request)
         visit_bytes(walk, "after", &request->page.after, 0, MODEL_KEY_MAX);
         visit_page_size(walk, &request->page.page_size);
         break;
+    case MODEL_CALL_SET_DISTRIBUTION:
+        visit_choice(walk, "distribution", (int *)&request->distribution.distribution,
+                     MODEL_N_DISTRIBUTIONS);
+        break;
     case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -728,6 +733,13 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
         break;
     case MODEL_CALL_LIST_KEYS:
         visit_keys(walk, &response->list_keys);
+        break;
+    case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_SET_DISTRIBUTION:
+        visit_choice(walk, "distribution", (int *)&response->distribution.distribution,
+                     MODEL_N_DISTRIBUTIONS);
+        visit_choice(walk, "configured", (int *)&response->distribution.configured,
+                     MODEL_N_DISTRIBUTIONS);
         break;
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:

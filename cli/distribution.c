@@ -1,0 +1,108 @@
+/*
+ * The verb distribution: see distribution.h. A word that is no rule is a usage error before
+ * anything is asked of the coordinator. One thread.
+ */
+#include "cli/distribution.h"
+
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/report.h"
+#include "runtime/base/json.h"
+#include "runtime/model/message.h"
+
+struct config {
+    char unused;
+};
+
+static void append(const struct model_distribution_response *answer, enum cli_output output,
+                   struct rt_buffer *buffer)
+{
+    const char *name = model_distribution_names[answer->distribution];
+    const char *configured = model_distribution_names[answer->configured];
+    struct rt_json json;
+
+    if (output == CLI_OUTPUT_TEXT) {
+        rt_buffer_append_string(buffer, name);
+        if (answer->distribution != answer->configured)
+            rt_buffer_printf(buffer, "  (the coordinator's option says %s)", configured);
+    } else {
+        rt_json_init(&json, buffer);
+        rt_json_object_begin(&json, NULL);
+        rt_json_string(&json, "distribution", name);
+        rt_json_string(&json, "configured", configured);
+        rt_json_object_end(&json);
+    }
+    rt_buffer_append_byte(buffer, '\n');
+}
+
+/* `name` NULL: it stays as it is. */
+static enum rt_code take_name(const char *name, struct model_request *request, struct rt_error *err)
+{
+    request->kind = MODEL_CALL_GET_DISTRIBUTION;
+    if (name == NULL)
+        return RT_OK;
+    request->kind = MODEL_CALL_SET_DISTRIBUTION;
+    for (int i = 0; i < MODEL_N_DISTRIBUTIONS; i++) {
+        if (strcmp(name, model_distribution_names[i]) != 0)
+            continue;
+        request->distribution.distribution = (enum model_distribution)i;
+        return RT_OK;
+    }
+    return rt_fail(
+        err, RT_INVALID_ARGUMENT, "there is no distribution '%s', valid are %s, %s and %s", name,
+        model_distribution_names[0], model_distribution_names[1], model_distribution_names[2]);
+}
+
+static enum model_exit ask(struct cli_context *context, struct model_call *call)
+{
+    struct cli_client *client = cli_client_new(context);
+    struct rt_buffer buffer = {0};
+    enum model_exit result;
+
+    if (cli_client_call(client, call)) {
+        append(&call->response.distribution, context->common.output, &buffer);
+        result = cli_report_result(context, &buffer);
+    } else {
+        result = cli_client_report(client, &call->response);
+    }
+    rt_buffer_deinit(&buffer);
+    (void)cli_client_free(client);
+    return result;
+}
+
+static enum model_exit run(struct cli_context *context, const char *const *arguments,
+                           const void *config)
+{
+    struct model_call *call = model_call_new(MODEL_CALL_GET_DISTRIBUTION);
+    struct rt_error err = RT_ERROR_INIT;
+    enum model_exit result;
+
+    (void)config;
+    if (take_name(arguments[0], &call->request, &err) == RT_OK)
+        result = ask(context, call);
+    else
+        result = cli_report_usage(context, &err);
+    (void)model_call_free(call);
+    return result;
+}
+
+static const char *const examples[] = {
+    "redistinto distribution                    # as it is now",
+    "redistinto distribution least-space-used",
+    NULL,
+};
+
+const struct cli_verb cli_distribution_verb = {
+    .name = "distribution",
+    .arguments = "[NAME]",
+    .n_optional = 1,
+    .summary = "show or change how the instances of new keys are chosen",
+    .description = "Without NAME shows the rule that holds now. With NAME, which is "
+                   "equitable-load, least-space-used or key-explicit, changes it, durably: until "
+                   "it is changed again, or the coordinator is started with another value of "
+                   "--distribution than it had then. Keys that have an instance stay there.",
+    .examples = examples,
+    .config_size = sizeof(struct config),
+    .run = run,
+};
