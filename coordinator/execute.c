@@ -305,6 +305,7 @@ void coord_execute_forward(struct coord_core *core, struct coord_task *task, str
         key->deleted = false;
     task->epoch = key->epoch;
     task->token = token;
+    task->was_active = key->phase == COORD_PHASE_ACTIVE;
     coord_task_call(core, task, call, task->member, kind == MODEL_CALL_READ ? ATTEMPT_US : RT_NEVER,
                     step);
 }
@@ -402,6 +403,23 @@ void coord_execute_reply(struct coord_core *core, struct coord_task *task)
     coord_task_reply(core, task);
 }
 
+/* What the owner's answer borrows, for one that lives longer. */
+static bool copy_data(struct rt_arena *arena, struct model_data_response *data)
+{
+    const struct rt_bytes *evicted = data->evicted;
+
+    if (!rt_arena_copy(arena, data->value, &data->value))
+        return false;
+    if (data->n_evicted == 0)
+        return true;
+    data->evicted = rt_arena_alloc(arena, data->n_evicted * sizeof(*data->evicted));
+    for (size_t i = 0; data->evicted && i < data->n_evicted; i++) {
+        if (!rt_arena_copy(arena, evicted[i], &data->evicted[i]))
+            return false;
+    }
+    return data->evicted != NULL;
+}
+
 void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
 {
     struct model_call *call = task->call;
@@ -412,7 +430,7 @@ void coord_execute_reply_data(struct coord_core *core, struct coord_task *task)
         return;
     execute = coord_execute_answer(task);
     execute->data = *data;
-    if (!rt_arena_copy(&call->arena, data->value, &execute->data.value)) {
+    if (!copy_data(&call->arena, &execute->data)) {
         coord_task_fail(core, task, MODEL_REASON_LIMIT_REACHED, "no memory for the value");
         return;
     }

@@ -45,8 +45,9 @@ enum coord_owner coord_execute_owner(struct coord_core *core, struct coord_task 
  * they would all go to the same instance otherwise. */
 struct coord_view coord_execute_view(const struct coord_core *core);
 
-/* The owner's answer says that a Drop of this coordinator, or of an earlier one, was carried out:
- * the key is unplaced and the statement runs again. false: it says something else. */
+/* The owner's answer says that it has no row of the key: a Drop of this coordinator, or of an
+ * earlier one, was carried out, and the key is unplaced; or its value was evicted, and the key is
+ * deleted. The statement runs again. false: it says something else. */
 bool coord_execute_dropped(struct coord_core *core, struct coord_task *task);
 
 /* The task has the latch. Both end in coord_execute_run() or an error. */

@@ -111,6 +111,7 @@ static void answer_holder(struct coord_core *core, struct coord_task *task, enum
     if (!coord_execute_prepare(core, task, false))
         return;
     call = coord_execute_fence(core, key, task->token, true);
+    task->was_active = true;
     if (call)
         coord_task_call(core, task, call, task->member, ATTEMPT_US, on_fenced);
     else

@@ -50,29 +50,50 @@ static void unplace(struct coord_core *core, struct coord_task *task, coord_step
     coord_task_commit(core, task, step);
 }
 
-/* The answer comes from the life of the owner that would hold the key. */
-static bool is_dropped(const struct coord_task *task, const struct coord_key *key)
+/* The answer comes from the life of the owner that would hold the key, and it has no row of it. */
+static bool is_gone(const struct coord_task *task, const struct coord_key *key)
 {
     const struct model_response *response = &task->answer->response;
 
-    return key && key->exists && key->dropping && key->epoch == task->epoch &&
+    return key && key->exists && key->epoch == task->epoch &&
            response->error.reason == MODEL_REASON_NOT_OWNER &&
            response->responder.incarnation == task->member->row.incarnation;
+}
+
+static bool is_dropped(const struct coord_task *task, const struct coord_key *key)
+{
+    return is_gone(task, key) && key->dropping;
+}
+
+/* Without a Drop: the owner made room for another value, and this was not heard here. What must be
+ * kept is never evicted so. */
+static bool is_evicted(const struct coord_core *core, const struct coord_task *task,
+                       const struct coord_key *key)
+{
+    return is_gone(task, key) && task->was_active && key->phase == COORD_PHASE_ACTIVE &&
+           (core->config.owner_down == COORD_OWNER_DOWN_FORGET || !key->maybe_stored);
 }
 
 static void place_anew(struct coord_core *core, struct coord_task *task)
 {
     if (!coord_task_latch(core, task, place_anew))
         return;
-    if (is_dropped(task, task->latched))
+    if (is_dropped(task, task->latched)) {
         unplace(core, task, on_unplaced);
-    else
+    } else if (is_evicted(core, task, task->latched)) {
+        coord_task_delete_row(task);
+        coord_task_set_route(task, coord_task_number(core, task));
+        coord_task_commit(core, task, on_unplaced);
+    } else {
         coord_execute_run(core, task);
+    }
 }
 
 bool coord_execute_dropped(struct coord_core *core, struct coord_task *task)
 {
-    if (!is_dropped(task, coord_keys_find(&core->keys, coord_task_name(task))))
+    const struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
+
+    if (!is_dropped(task, key) && !is_evicted(core, task, key))
         return false;
     place_anew(core, task);
     return true;
@@ -264,6 +285,7 @@ void coord_execute_activate(struct coord_core *core, struct coord_task *task)
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
         return;
     }
+    task->was_active = false;
     coord_task_call(core, task, call, task->member, ATTEMPT_US, on_activated);
 }
 

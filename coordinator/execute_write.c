@@ -4,6 +4,7 @@
  * about the key changes before its outcome is known; a durable write goes only to an owner whose
  * row says maybe_stored. Runs under the core's lock.
  */
+#include "coordinator/evict.h"
 #include "coordinator/execute.h"
 #include "coordinator/session_calls.h"
 
@@ -15,6 +16,8 @@ static void on_written(struct coord_core *core, struct coord_task *task)
         coord_execute_not_ok(core, task, true);
         return;
     }
+    if (coord_evict_begin(core, task, on_written))
+        return;
     coord_execute_reply_data(core, task);
     coord_task_finish(core, task);
 }
@@ -104,6 +107,8 @@ static void on_stored(struct coord_core *core, struct coord_task *task)
         coord_execute_not_ok(core, task, true);
         return;
     }
+    if (coord_evict_begin(core, task, on_stored))
+        return;
     task->sent = true;
     task->done = (struct coord_done){
         .epoch = task->epoch,

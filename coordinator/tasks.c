@@ -57,6 +57,8 @@ struct coord_task *coord_task_new(struct coord_core *core, struct model_call *ca
     rt_list_init(&task->wait_link);
     rt_list_init(&task->session_link);
     rt_list_init(&task->placing_link);
+    rt_list_init(&task->evictions);
+    rt_list_init(&task->evict_link);
     task->timer.on_due = on_task_timer;
     task->step = step;
     task->call = call;
@@ -83,6 +85,11 @@ static void leave_wait(struct coord_core *core, struct coord_task *task)
 
 static void free_task(struct coord_task *task)
 {
+    rt_list_for_each_safe (node, &task->evictions) {
+        RT_LIST_ENTRY(node, struct coord_task, evict_link)->evictor = NULL;
+        rt_list_remove(node);
+    }
+    rt_list_remove(&task->evict_link);
     rt_list_remove(&task->link);
     rt_list_remove(&task->session_link);
     rt_list_remove(&task->placing_link);
@@ -111,12 +118,24 @@ void coord_task_expect(struct coord_core *core, struct coord_task *task,
     coord_members_expect(&core->members, member, task->expected);
 }
 
+static void tell_evictor(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_task *evictor = task->evictor;
+
+    if (!evictor)
+        return;
+    rt_list_remove(&task->evict_link);
+    if (rt_list_is_empty(&evictor->evictions))
+        coord_task_ready(core, evictor, NULL);
+}
+
 void coord_task_finish(struct coord_core *core, struct coord_task *task)
 {
     struct coord_session *session = task->session;
 
     rt_assert(!task->call);
     coord_task_expect(core, task, NULL);
+    tell_evictor(core, task);
     leave_wait(core, task);
     coord_task_unlatch(core, task);
     free_task(task);
@@ -433,6 +452,8 @@ void coord_task_call(struct coord_core *core, struct coord_task *task, struct mo
     task->answer = model_call_free(task->answer);
     task->answer = call;
     task->asked = member;
+    task->asked_at = core->counter.last;
+    task->evicts = false;
     task->state = COORD_TASK_CALLING;
     task->step = step;
     rt_list_push_back(&core->effects.calls, &call->link);

@@ -62,7 +62,13 @@ struct coord_task {
     uint64_t choice;           /* number of that choice */
     uint64_t expected;         /* entries that its value will take, once it has arrived */
     struct coord_member *expected_at;
-    struct coord_member *asked;           /* whom `answer` is from */
+    struct coord_member *asked; /* whom `answer` is from */
+    uint64_t asked_at;          /* newest number of the counter when it was asked */
+    bool was_active;            /* the owner was asked about a key that was ACTIVE */
+    bool evicts;                /* see evict.h: the answer's evicted keys were looked at */
+    struct rt_list evictions;   /* coord_task.evict_link: what the task waits for */
+    struct rt_list evict_link;
+    struct coord_task *evictor;           /* the task that waits for this one; NULL = none */
     enum model_distribution distribution; /* to be set */
     uint64_t token;                       /* of the lock it works under */
     uint64_t epoch;

@@ -187,6 +187,14 @@ enum rt_code model_request_copy(struct model_request *ret_copy, const struct mod
     return finish(&copier, err);
 }
 
+static void copy_data(struct copier *copier, struct model_data_response *data)
+{
+    copy_bytes(copier, &data->value);
+    data->evicted = copy_array(copier, data->evicted, data->n_evicted, sizeof(struct rt_bytes));
+    for (size_t i = 0; data->evicted && i < data->n_evicted; i++)
+        copy_bytes(copier, &data->evicted[i]);
+}
+
 static void copy_key_status(struct copier *copier, struct model_key_status_response *status)
 {
     copy_bytes(copier, &status->value);
@@ -229,16 +237,16 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     case MODEL_CALL_PUT:
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
-        copy_bytes(copier, &copy->data.value);
+        copy_data(copier, &copy->data);
         break;
     case MODEL_CALL_PIPELINE:
         copy_pipeline_response(copier, &copy->pipeline);
         break;
     case MODEL_CALL_EXECUTE:
-        copy_bytes(copier, &copy->execute.data.value);
+        copy_data(copier, &copy->execute.data);
         break;
     case MODEL_CALL_LOCK:
-        copy_bytes(copier, &copy->lock.data.value);
+        copy_data(copier, &copy->lock.data);
         break;
     case MODEL_CALL_WATCH_ROUTES:
         copy_watch_routes(copier, &copy->watch_routes);

@@ -245,6 +245,8 @@ struct model_data_response {
     bool replayed;         /* the recorded answer of an earlier attempt */
     bool stale;            /* READ: the responder's lease had run out */
     uint64_t entries_free;
+    struct rt_bytes *evicted; /* SET, PUT: keys that were dropped to make room */
+    size_t n_evicted;
 };
 
 struct model_error;

@@ -142,7 +142,9 @@ static void answer_fence(struct driver_key *key, struct model_call *call)
 {
     const struct model_fence_request *fence = &call->request.fence;
 
-    if (fence->epoch != key->epoch)
+    if (key->epoch == 0)
+        model_response_fail(&call->response, MODEL_REASON_NOT_OWNER, "no row");
+    else if (fence->epoch != key->epoch)
         model_response_fail(&call->response, MODEL_REASON_STALE_EPOCH, "epoch");
     else if (fence->locked && (fence->token < key->floor || fence->token <= key->closed))
         model_response_fail(&call->response, MODEL_REASON_LOCK_FENCED, "token");
@@ -174,6 +176,8 @@ static void answer_activate(struct driver_key *key, struct model_call *call)
 static enum model_reason check_write(const struct driver_key *key,
                                      const struct model_header *header)
 {
+    if (key->epoch == 0)
+        return MODEL_REASON_NOT_OWNER;
     if (header->epoch != key->epoch)
         return MODEL_REASON_STALE_EPOCH;
     if (header->lock_token == 0)
@@ -276,7 +280,9 @@ static void answer_call(struct driver *driver, struct model_call *call)
         if (key->epoch == call->request.data.header.epoch)
             answer_value(key, call);
         else
-            model_response_fail(&call->response, MODEL_REASON_STALE_EPOCH, "epoch");
+            model_response_fail(&call->response,
+                                key->epoch == 0 ? MODEL_REASON_NOT_OWNER : MODEL_REASON_STALE_EPOCH,
+                                "epoch");
     } else {
         key = instance_key(driver, call->address, call->request.data.header.key);
         answer_write(key, call);
@@ -289,6 +295,12 @@ static void play_instance(struct driver *driver, struct model_call *call)
     call->response.responder.incarnation = incarnation_at(driver, call->address);
     if (call->response.code == RT_OK && call->request.kind != MODEL_CALL_DROP)
         call->response.data.entries_free = entries_free(driver, call->address);
+    if (call->response.code == RT_OK &&
+        (call->request.kind == MODEL_CALL_SET || call->request.kind == MODEL_CALL_PUT)) {
+        call->response.data.evicted = driver->evicted;
+        call->response.data.n_evicted = driver->n_evicted;
+        driver->n_evicted = 0;
+    }
 }
 
 struct model_call *driver_find_call(struct driver *driver, enum model_call_kind kind)

@@ -53,7 +53,9 @@ struct driver {
     const char *silent; /* address that never answers; NULL = none */
     struct driver_key keys[DRIVER_KEYS_MAX];
     size_t n_keys;
-    uint64_t entries_total; /* of each instance, of 10 bytes each; 100 at the beginning */
+    uint64_t entries_total;   /* of each instance, of 10 bytes each; 100 at the beginning */
+    struct rt_bytes *evicted; /* that the next SET or PUT says it evicted; borrowed */
+    size_t n_evicted;
     uint64_t n_sent[MODEL_N_CALL_KINDS]; /* outbound calls so far */
     uint64_t n_txns;
     struct model_event events[DRIVER_EVENTS_MAX]; /* the last ones, as a ring */

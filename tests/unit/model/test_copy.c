@@ -221,6 +221,8 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_DELETE:
         response->data.value = view(source);
         response->data.version.seq = 21;
+        response->data.evicted = fill_views(source);
+        response->data.n_evicted = N_ITEMS;
         break;
     case MODEL_CALL_PIPELINE:
         response->pipeline.results = fill_results(source);
@@ -432,6 +434,7 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_READ:
     case MODEL_CALL_DELETE:
         return views_match(&copy->data.value, &expected->data.value) &&
+               bytes_arrays_match(copy->data.evicted, expected->data.evicted, N_ITEMS) &&
                copy->data.version.seq == 21;
     case MODEL_CALL_PIPELINE:
         return results_match(&copy->pipeline, &expected->pipeline);
