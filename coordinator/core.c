@@ -49,6 +49,7 @@ struct coord_core *coord_core_free(struct coord_core *core)
     coord_sessions_deinit(&core->sessions);
     coord_members_deinit(&core->members);
     coord_timers_deinit(&core->timers);
+    rt_buffer_deinit(&core->operations);
     return rt_free(core);
 }
 

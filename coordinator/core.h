@@ -13,6 +13,7 @@
 #define COORD_CORE_H
 
 #include "coordinator/placement.h"
+#include "runtime/base/buffer.h"
 #include "runtime/base/env.h"
 #include "runtime/model/call.h"
 #include "runtime/model/lease.h"
@@ -31,6 +32,9 @@ struct coord_config {
     enum coord_owner_down owner_down;
     enum model_distribution distribution; /* unless an operator said otherwise */
     enum coord_ranges ranges;
+    uint64_t delay_us;         /* every statement and Lock waits this long before it begins */
+    const char *profile;       /* its name, for the log */
+    const char *operation_log; /* file of its shell; NULL: no operations are kept for it */
     uint64_t wake_hold_us; /* a woken waiter keeps its turn this long before the next is woken */
 };
 
@@ -73,6 +77,11 @@ uint64_t coord_core_next_wakeup_us(const struct coord_core *core);
 
 /* To be taken after every step. */
 struct model_effects *coord_core_effects(struct coord_core *core);
+
+/* Moves the lines of what ESIs did since the last time, each "esi=NAME statement=… key=… result=…",
+ * to `ret_lines` (initialised here, to be freed by the caller); to be called after every step where
+ * config.operation_log is set. How many lines were lost because that did not happen. */
+size_t coord_core_take_operations(struct coord_core *core, struct rt_buffer *ret_lines);
 
 /* From now on every new call but Leave, Renew and CloseSession is refused with DRAINING, and so are
  * statements that only wait. */

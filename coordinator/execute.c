@@ -142,12 +142,22 @@ static void begin(struct coord_core *core, struct coord_task *task)
     coord_execute_run(core, task);
 }
 
+/* Once an operation, as if everything were slow. AWAIT is a part of the GET before it. */
+static void begin_slowly(struct coord_core *core, struct coord_task *task)
+{
+    if (core->config.delay_us == 0 || coord_execute_request(task)->kind == MODEL_STATEMENT_AWAIT)
+        begin(core, task);
+    else
+        coord_task_wait_until(core, task, NULL, MODEL_REASON_DEADLINE_EXCEEDED,
+                              coord_now_us(core) + core->config.delay_us, begin);
+}
+
 void coord_execute_start(struct coord_core *core, struct coord_task *task)
 {
     task->statement = &task->call->request.execute;
     task->value_size = task->statement->value.size;
     if (check_statement(core, task, task->statement))
-        begin(core, task);
+        begin_slowly(core, task);
 }
 
 void coord_execute_start_lock(struct coord_core *core, struct coord_task *task)
@@ -162,7 +172,7 @@ void coord_execute_start_lock(struct coord_core *core, struct coord_task *task)
     };
 
     if (make_statement(core, task, &statement))
-        begin(core, task);
+        begin_slowly(core, task);
 }
 
 void coord_execute_start_route(struct coord_core *core, struct coord_task *task)

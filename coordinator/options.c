@@ -19,6 +19,8 @@ struct config {
     uint64_t lease_ms;
     uint64_t session_lease_ms;
     uint64_t wake_hold_ms;
+    uint64_t delay_ms;
+    const char *operation_log;
 };
 
 static const char *const profiles[] = {
@@ -26,18 +28,18 @@ static const char *const profiles[] = {
     [PROFILE_CLASSIC] = "classic",
     NULL,
 };
-static const char *const ranges[] = {
+const char *const coord_ranges_names[] = {
     [COORD_RANGES_EVEN] = "even",
     [COORD_RANGES_CEIL] = "ceil",
     NULL,
 };
-static const char *const lockings[] = {
+const char *const coord_locking_names[] = {
     [MODEL_LOCKING_OPTIONAL] = "optional",
     [MODEL_LOCKING_REQUIRED] = "required",
     [MODEL_LOCKING_NONE] = "none",
     NULL,
 };
-static const char *const owner_downs[] = {
+const char *const coord_owner_down_names[] = {
     [COORD_OWNER_DOWN_FORGET] = "forget",
     [COORD_OWNER_DOWN_KEEP] = "keep",
     NULL,
@@ -77,7 +79,7 @@ static const struct rt_option options[] = {
         .name = "key-ranges",
         .type = RT_OPTION_ENUM,
         .group = "Rules",
-        .names = ranges,
+        .names = coord_ranges_names,
         .initial = "even",
         .help = "How key-explicit cuts the alphabet for n instances: as evenly as it can be, or in "
                 "chunks of ceil(26/n) letters, which leaves some of 8 or more instances without.",
@@ -98,7 +100,7 @@ static const struct rt_option options[] = {
         .name = "locking",
         .type = RT_OPTION_ENUM,
         .group = "Rules",
-        .names = lockings,
+        .names = coord_locking_names,
         .initial = "optional",
         .help = "When a write needs the key's lock: only while the key is locked, always, never.",
         .offset = offsetof(struct config, locking),
@@ -107,11 +109,31 @@ static const struct rt_option options[] = {
         .name = "on-owner-down",
         .type = RT_OPTION_ENUM,
         .group = "Rules",
-        .names = owner_downs,
+        .names = coord_owner_down_names,
         .initial = "keep",
         .help = "Access to a key whose instance is dead or left: forget the key, or keep it for "
                 "that instance while it may be stored there.",
         .offset = offsetof(struct config, owner_down),
+    },
+    {
+        .name = "delay-ms",
+        .type = RT_OPTION_U64,
+        .group = "Operations",
+        .initial = "0",
+        .max = 10000,
+        .argument = "MS",
+        .help = "Each statement of an ESI waits this long before it begins, to be looked at; "
+                "nothing else does.",
+        .offset = offsetof(struct config, delay_ms),
+    },
+    {
+        .name = "operation-log",
+        .type = RT_OPTION_STRING,
+        .group = "Operations",
+        .argument = "FILE",
+        .help = "Append one line to this file for each statement of an ESI: who, what, on which "
+                "key, where, and what came of it. Never a value.",
+        .offset = offsetof(struct config, operation_log),
     },
     {
         .name = "lease",
@@ -197,6 +219,9 @@ static enum rt_code take(const struct config *config, struct coord_config *core,
     core->distribution = config->distribution;
     core->ranges = config->ranges;
     core->wake_hold_us = config->wake_hold_ms * 1000;
+    core->delay_us = config->delay_ms * 1000;
+    core->profile = profiles[config->profile];
+    core->operation_log = config->operation_log;
     return RT_OK;
 }
 

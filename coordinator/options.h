@@ -7,11 +7,16 @@
 #include "coordinator/core.h"
 #include "runtime/host/service.h"
 
+/* By their enumerators, NULL-terminated. */
+extern const char *const coord_ranges_names[];
+extern const char *const coord_locking_names[];
+extern const char *const coord_owner_down_names[];
+
 /* For the manual and completion. */
 extern const struct rt_option_command coord_options_command;
 
 /* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings in
- * *ret_service live as long as *ret_options. */
+ * *ret_core and *ret_service live as long as *ret_options. */
 RT_MUST_USE enum rt_code coord_options_parse(int argc, char **argv, char *const *environment,
                                              struct coord_config *ret_core,
                                              struct host_service_config *ret_service,

@@ -4,6 +4,8 @@
  */
 #include "coordinator/server.h"
 
+#include "coordinator/operation_log.h"
+#include "coordinator/options.h"
 #include "redistinto/v1/admin.pb-c.h"
 #include "redistinto/v1/coordinator.pb-c.h"
 #include "redistinto/v1/registry.pb-c.h"
@@ -13,8 +15,9 @@
 
 struct server {
     struct host_service service;
-    struct coord_core *core; /* owned */
-    bool is_ready;           /* under the core's lock */
+    struct coord_core *core;         /* owned */
+    struct coord_operation_log *log; /* owned; NULL: none is wanted */
+    bool is_ready;                   /* under the core's lock */
 };
 
 /* ---- the face of the core ---- */
@@ -86,6 +89,8 @@ static void after_step(void *ctx)
 {
     struct server *server = ctx;
 
+    if (server->log)
+        coord_operation_log_take(server->log, server->core);
     if (server->is_ready || !coord_core_is_serving(server->core))
         return;
     server->is_ready = true;
@@ -129,6 +134,17 @@ static enum rt_code serve(struct server *server, struct rt_error *err)
     return code;
 }
 
+/* What holds, whether a profile set it or the user. */
+static void tell_rules(const struct coord_config *core)
+{
+    rt_log(RT_LOG_INFO,
+           "event=rules profile=%s distribution=%s key-ranges=%s key-max=%u locking=%s "
+           "on-owner-down=%s delay_ms=%llu",
+           core->profile, model_distribution_names[core->distribution],
+           coord_ranges_names[core->ranges], core->key_max, coord_locking_names[core->locking],
+           coord_owner_down_names[core->owner_down], (unsigned long long)core->delay_us / 1000);
+}
+
 static enum rt_code start(struct server *server, const struct coord_config *core,
                           const struct host_service_config *config, struct rt_error *err)
 {
@@ -137,10 +153,14 @@ static enum rt_code start(struct server *server, const struct coord_config *core
 
     if (code != RT_OK)
         return code;
+    tell_rules(core);
     server->core = coord_core_new(core, rpc_runtime_env(server->service.runtime));
     options.runtime = server->service.runtime;
     options.core = server->core;
     code = host_service_attach(&server->service, &options, err);
+    if (code == RT_OK && core->operation_log)
+        code = coord_operation_log_open(server->service.runtime, server->service.host,
+                                        core->operation_log, &server->log, err);
     if (code == RT_OK)
         code = host_service_load(&server->service, &loader, server->core, err);
     if (code == RT_OK)
@@ -169,6 +189,7 @@ int coord_server_run(const struct coord_config *core, const struct host_service_
     else
         exit_code = host_service_fail(NAME, &err);
     host_service_close(&server->service);
+    server->log = coord_operation_log_close(server->log);
     server->core = coord_core_free(server->core);
     (void)rt_free(server);
     return exit_code;

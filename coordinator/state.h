@@ -62,6 +62,8 @@ struct coord_core {
     struct rt_list registrars; /* coord_task.wait_link: until `registering` is false */
     struct coord_timer pulse;  /* to notice that the core itself was stopped */
     uint64_t last_step_us;
+    struct rt_buffer operations; /* owned; see operations.h */
+    size_t n_operations_lost;
     uint64_t grace_until_us; /* after a stop: nobody is declared dead before */
 };
 

@@ -2,6 +2,7 @@
  * Answers of tasks: see tasks.h. Invariant: an inbound call is answered once, and an error says
  * "not applied" only while the task has granted and sent nothing. Runs under the core's lock.
  */
+#include "coordinator/operations.h"
 #include "coordinator/tasks.h"
 
 #include <stdarg.h>
@@ -39,6 +40,7 @@ void coord_task_reply(struct coord_core *core, struct coord_task *task)
     if (!call)
         return;
     coord_core_responder(core, &call->response.responder);
+    coord_operations_note(core, task);
     call->state = NULL;
     task->call = NULL;
     rt_list_push_back(&core->effects.replies, &call->link);

@@ -4,6 +4,7 @@
  */
 #include "docs/generator/limits.h"
 
+#include "coordinator/operations.h"
 #include "coordinator/watch.h"
 #include "esi-client/script.h"
 #include "instance/limits.h"
@@ -105,6 +106,8 @@ static const struct limit at_the_coordinator[] = {
      "coordinator/watch.c", "it begins again with a snapshot"},
     {"keys of one message of a watch", MODEL_WATCH_KEYS_MAX, COUNT, "coordinator/watch.c",
      "the others follow in the next"},
+    {"lines of the operation log that wait for its writer", COORD_OPERATIONS_MAX, BYTES,
+     "coordinator/operations.c", "lines are lost, and counted in the log"},
 };
 
 static const struct limit at_an_instance[] = {

@@ -74,6 +74,21 @@ Test(options, defaults)
     finish();
 }
 
+Test(options, delay_and_operation_log)
+{
+    parse_ok("");
+    cr_assert_eq(core.delay_us, 0);
+    cr_assert_null(core.operation_log);
+    cr_assert_str_eq(core.profile, "default");
+    parse_ok("--delay-ms 250 --operation-log o.log --profile classic");
+    cr_assert_eq(core.delay_us, 250000);
+    cr_assert_str_eq(core.operation_log, "o.log");
+    cr_assert_str_eq(core.profile, "classic");
+    parse_ok("--delay-ms 10000");
+    parse_fails("--delay-ms 10001", "delay-ms");
+    finish();
+}
+
 Test(options, every_distribution)
 {
     parse_ok("");
