@@ -48,6 +48,11 @@ void cli_command_init_coordinator(struct cli_command *command,
     add_data_dir(command, options, "coordinator");
     add_option(command, "--profile", options->profile);
     add_option(command, "--distribution", options->distribution);
+    add_option(command, "--key-ranges", options->key_ranges);
+    if (options->delay_ms > 0)
+        add_number(command, "--delay-ms", options->delay_ms);
+    if (options->operation_log)
+        add_option(command, "--operation-log", options->operation_log);
     add_owned(command, rt_xstrdup("--lease"));
     add_owned(command, rt_xasprintf("%" PRIu64 "ms", options->lease_ms));
     add_option(command, "--log-level", options->log_level);

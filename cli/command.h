@@ -19,8 +19,11 @@ struct cli_command_options {
     const char *data_dir;     /* each has <data_dir>/<its name> */
     const char *profile;
     const char *distribution;
+    const char *key_ranges;
+    const char *operation_log; /* NULL: none */
     const char *log_level;
     uint64_t lease_ms;
+    uint64_t delay_ms;
     uint64_t entries;
     uint64_t entry_size;
 };

@@ -30,12 +30,17 @@ struct config {
     uint64_t base_port;
     int profile;
     int distribution;
+    int key_ranges;
     int log_level;
+    uint64_t delay_ms;
+    const char *operation_log;
     const char *data_dir;
     const char *ready_file;
 };
 
 static const char *const profiles[] = {"default", "classic", NULL};
+
+static const char *const key_ranges[] = {"even", "ceil", NULL};
 
 static const struct rt_option options[] = {
     {.name = "instances",
@@ -65,6 +70,24 @@ static const struct rt_option options[] = {
      .names = model_distribution_names,
      .initial = "equitable-load",
      .offset = offsetof(struct config, distribution)},
+    {.name = "key-ranges",
+     .type = RT_OPTION_ENUM,
+     .help = "How the distribution key-explicit cuts the alphabet.",
+     .names = key_ranges,
+     .initial = "even",
+     .offset = offsetof(struct config, key_ranges)},
+    {.name = "delay-ms",
+     .type = RT_OPTION_U64,
+     .help = "Each statement waits this long in the coordinator, to be looked at.",
+     .argument = "MS",
+     .initial = "0",
+     .max = MODEL_DELAY_MS_MAX,
+     .offset = offsetof(struct config, delay_ms)},
+    {.name = "operation-log",
+     .type = RT_OPTION_STRING,
+     .help = "The coordinator appends a line for each statement to this file.",
+     .argument = "FILE",
+     .offset = offsetof(struct config, operation_log)},
     {.name = "profile",
      .type = RT_OPTION_ENUM,
      .help = "The coordinator's set of rules.",
@@ -270,7 +293,10 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .data_dir = dev->data_dir,
                     .profile = profiles[config->profile],
                     .distribution = model_distribution_names[config->distribution],
+                    .key_ranges = key_ranges[config->key_ranges],
+                    .operation_log = config->operation_log,
                     .log_level = rt_log_level_names[config->log_level],
+                    .delay_ms = config->delay_ms,
                     .lease_ms = config->lease_ms,
                     .entries = config->entries,
                     .entry_size = config->entry_size},

@@ -120,7 +120,7 @@ static const struct rt_option options[] = {
         .type = RT_OPTION_U64,
         .group = "Operations",
         .initial = "0",
-        .max = 10000,
+        .max = MODEL_DELAY_MS_MAX,
         .argument = "MS",
         .help = "Each statement of an ESI waits this long before it begins, to be looked at; "
                 "nothing else does.",

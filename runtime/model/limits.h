@@ -17,6 +17,7 @@ enum {
     MODEL_PIPELINE_BYTES_MAX = 8 * 1024 * 1024,  /* the same, their requests and values read */
     MODEL_PIPELINE_VALUES_MAX = 2 * 1024 * 1024, /* bytes of values read in one response */
     MODEL_PAGE_MAX = 1000,                       /* items of one page of a listing */
+    MODEL_DELAY_MS_MAX = 10000,                  /* of one statement, to be looked at */
     MODEL_WATCH_KEYS_MAX = 512,                  /* keys of one message of WatchRoutes */
     MODEL_MEMBERS_MAX = 1024,                    /* instances the coordinator remembers */
     MODEL_SESSIONS_MAX = 65536,                  /* sessions alive at once */

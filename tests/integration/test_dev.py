@@ -83,6 +83,20 @@ class Dev(unittest.TestCase):
             shown = wait_until(cluster.shown, "the summary is shown")
             self.assertEqual(json.loads(shown), cluster.info)
 
+    def test_coordinator_gets_its_options(self):
+        with tempfile.TemporaryDirectory() as directory:
+            log = pathlib.Path(directory) / "operations.log"
+            with Cluster("--profile", "classic", "--distribution", "key-explicit", "--key-ranges",
+                         "ceil", "--delay-ms", "20", "--operation-log", log,
+                         instances=2) as cluster:
+                said = (cluster.data_dir / "coordinator.log").read_text()
+                self.assertIn("profile=classic distribution=key-explicit key-ranges=ceil", said)
+                self.assertIn("delay_ms=20", said)
+                answer = cluster.cli("distribution", "-o", "json").json()
+                self.assertEqual(answer["distribution"], "key-explicit")
+                self.assertEqual(cluster.cli("get", "zeta").code, 3)
+            self.assertIn("key=zeta result=KEY_NOT_IDENTIFIED", log.read_text())
+
     def test_temporary_directory_is_removed(self):
         with tempfile.TemporaryDirectory() as parent:
             ready = pathlib.Path(parent) / "ready"

@@ -74,6 +74,7 @@ static void begin(struct run *run, const char *behaviour)
         .data_dir = service_dir,
         .profile = "default",
         .distribution = "equitable-load",
+        .key_ranges = "even",
         .log_level = behaviour,
         .lease_ms = 1000,
         .entries = 1,

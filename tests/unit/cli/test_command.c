@@ -12,6 +12,7 @@ static const struct cli_command_options options = {
     .data_dir = "/data",
     .profile = "default",
     .distribution = "equitable-load",
+    .key_ranges = "even",
     .log_level = "info",
     .lease_ms = 3000,
     .entries = 65536,
@@ -34,10 +35,25 @@ Test(command, coordinator)
     struct cli_command command;
 
     cli_command_init_coordinator(&command, &options, "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
+                     "--data-dir /data/coordinator --profile default "
+                     "--distribution equitable-load --key-ranges even --lease 3000ms --log-level "
+                     "info --config /dev/null");
+}
+
+Test(command, coordinator_that_is_looked_at)
+{
+    struct cli_command_options looked_at = options;
+    struct cli_command command;
+
+    looked_at.delay_ms = 250;
+    looked_at.operation_log = "/data/o.log";
+    cli_command_init_coordinator(&command, &looked_at, "127.0.0.1:7400");
     expect(&command,
            "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
            "--data-dir /data/coordinator --profile default "
-           "--distribution equitable-load --lease 3000ms --log-level info --config /dev/null");
+           "--distribution equitable-load --key-ranges even --delay-ms 250 "
+           "--operation-log /data/o.log --lease 3000ms --log-level info --config /dev/null");
 }
 
 Test(command, instance)
@@ -75,8 +91,8 @@ Test(command, quotes_for_the_shell)
     odd.data_dir = "/it's $HOME";
     odd.profile = "";
     cli_command_init_coordinator(&command, &odd, "unix:/a[b]");
-    expect(&command,
-           "/x/redistinto-coordinator --listen 'unix:/a[b]' "
-           "--data-dir '/it'\\''s $HOME/coordinator' --profile '' "
-           "--distribution equitable-load --lease 3000ms --log-level info --config /dev/null");
+    expect(&command, "/x/redistinto-coordinator --listen 'unix:/a[b]' "
+                     "--data-dir '/it'\\''s $HOME/coordinator' --profile '' "
+                     "--distribution equitable-load --key-ranges even --lease 3000ms --log-level "
+                     "info --config /dev/null");
 }
