@@ -190,6 +190,27 @@ class OwnerDown(Case):
         self.assertEqual(self.cluster.owner("a").status().n_keys, 0)
 
 
+@unittest.skipIf(MISSING, MISSING)
+class Rejoin(Case):
+    """An instance comes back with all of its old data."""
+
+    def test_c34_nothing_is_loaded_that_is_not_attributed_to_it(self):
+        cluster = self.fleet("--lease", "1s", instances="a")
+        keys = ["k1", "k2", "k3"]
+        self.assert_ok(cluster.esi(puts(keys)))
+        cluster.kill("a")
+        cluster.wait_state("a", "dead")
+        for key in keys:
+            self.assert_aborts(cluster.esi(f"GET {key}\n"), 1, "KEY_INACCESSIBLE")
+        cluster.start_instance("a")
+        status = cluster.owner("a").status()
+        self.assertEqual((status.n_keys, status.n_quarantined), (0, 3))
+        again = self.assert_ok(cluster.esi("GET k1\nSET k1 new\nSTORE k1\nGET k2\n"))
+        self.assertEqual((again.of_line(1)["instance"], places(again)), ("", "a"))
+        self.assertNotIn("value", again.of_line(4))
+        self.assertEqual(cluster.status(b"k1").value, b"new")
+
+
 class OwnerDownDefault(OwnerDown):
     """D6 with `keep`: what may be stored waits for its instance, the rest is as in classic."""
 
