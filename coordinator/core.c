@@ -163,8 +163,10 @@ static enum rt_code load_session(struct coord_core *core, struct rt_bytes name,
         return code;
     memcpy(id.bytes, name.data, sizeof(id.bytes));
     session = load_named_session(core, &id);
-    session->state = COORD_SESSION_OPEN;
+    session->state = row.has_ended ? COORD_SESSION_ENDED : COORD_SESSION_OPEN;
     coord_sessions_set_row(&core->sessions, session, &row);
+    if (row.has_ended)
+        coord_sessions_hide(&core->sessions, session);
     return RT_OK;
 }
 
@@ -344,6 +346,7 @@ static coord_step_fn step_of(const struct model_call *call)
         [MODEL_CALL_LIST_KEYS] = coord_admin_list_keys,
         [MODEL_CALL_GET_DISTRIBUTION] = coord_distribution_get,
         [MODEL_CALL_SET_DISTRIBUTION] = coord_distribution_set,
+        [MODEL_CALL_FREE_LOCK] = coord_release_free,
     };
     size_t kind = (size_t)call->request.kind;
 

@@ -32,6 +32,7 @@ struct coord_config {
     enum coord_owner_down owner_down;
     enum model_distribution distribution; /* unless an operator said otherwise */
     enum coord_ranges ranges;
+    bool keep_locks;           /* of a session that was aborted, until an operator frees them */
     uint64_t delay_us;         /* every statement and Lock waits this long before it begins */
     const char *profile;       /* its name, for the log */
     const char *operation_log; /* file of its shell; NULL: no operations are kept for it */

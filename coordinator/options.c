@@ -21,6 +21,7 @@ struct config {
     uint64_t wake_hold_ms;
     uint64_t delay_ms;
     const char *operation_log;
+    bool keep_locks;
 };
 
 static const char *const profiles[] = {
@@ -114,6 +115,14 @@ static const struct rt_option options[] = {
         .help = "Access to a key whose instance is dead or left: forget the key, or keep it for "
                 "that instance while it may be stored there.",
         .offset = offsetof(struct config, owner_down),
+    },
+    {
+        .name = "keep-locks-on-abort",
+        .type = RT_OPTION_FLAG,
+        .group = "Rules",
+        .help = "Keep the locks of a session whose last statement failed, or whose lease ran out, "
+                "until an operator frees them (`redistinto unlock KEY`).",
+        .offset = offsetof(struct config, keep_locks),
     },
     {
         .name = "delay-ms",
@@ -222,6 +231,7 @@ static enum rt_code take(const struct config *config, struct coord_config *core,
     core->delay_us = config->delay_ms * 1000;
     core->profile = profiles[config->profile];
     core->operation_log = config->operation_log;
+    core->keep_locks = config->keep_locks;
     return RT_OK;
 }
 

@@ -15,8 +15,14 @@ enum {
 /* The lock is free, whatever its owner knows: the caller need not wait for the rest. */
 static void reply_unlocked(struct coord_core *core, struct coord_task *task)
 {
-    if (task->call)
-        model_response_ok(&task->call->response, MODEL_CALL_UNLOCK);
+    if (task->call) {
+        struct model_response *response = &task->call->response;
+
+        model_response_ok(response, task->call->request.kind);
+        if (task->call->request.kind == MODEL_CALL_FREE_LOCK && task->session)
+            memcpy(response->free_lock.holder, task->session->row.name,
+                   sizeof(response->free_lock.holder));
+    }
     coord_task_reply(core, task);
     task->deadline_us = RT_NEVER;
 }
@@ -87,6 +93,11 @@ static void on_released(struct coord_core *core, struct coord_task *task)
     tell_owner(core, task);
 }
 
+static bool has_one_lock(const struct coord_session *session)
+{
+    return session->held.next == session->held.previous;
+}
+
 static void release(struct coord_core *core, struct coord_task *task)
 {
     struct coord_key *key;
@@ -104,6 +115,8 @@ static void release(struct coord_core *core, struct coord_task *task)
     task->row.newest_token = coord_task_number(core, task);
     task->row.release_pending = key->phase != COORD_PHASE_UNPLACED;
     coord_task_put_row(task);
+    if (task->session->row.has_ended && has_one_lock(task->session))
+        coord_rows_delete_session(coord_task_txn(task), &task->session->id);
     coord_task_commit(core, task, on_released);
 }
 
@@ -134,6 +147,26 @@ void coord_release_unlock(struct coord_core *core, struct coord_task *task)
     }
     coord_task_set_session(task, session);
     task->token = request->lock_token;
+    release(core, task);
+}
+
+void coord_release_free(struct coord_core *core, struct coord_task *task)
+{
+    const struct coord_key *key =
+        task->key_size > 0 ? coord_keys_find(&core->keys, coord_task_name(task)) : NULL;
+    struct coord_session *holder = key ? coord_key_holder(key) : NULL;
+
+    if (task->key_size == 0) {
+        coord_execute_refuse(core, task, MODEL_REASON_KEY_EMPTY);
+        return;
+    }
+    if (!holder) {
+        reply_unlocked(core, task);
+        coord_task_finish(core, task);
+        return;
+    }
+    coord_task_set_session(task, holder);
+    task->token = key->extra->token;
     release(core, task);
 }
 

@@ -19,6 +19,8 @@ enum {
     DONE_STORED = 1,
     DONE_LOCK_LOST = 2,
     DONE_FLAGS = 3,
+
+    SESSION_ENDED = 128, /* of the number of `done` */
 };
 
 static const char *const fixed_names[] = {
@@ -318,7 +320,7 @@ void coord_rows_put_session(struct store_txn *txn, const struct model_id *id,
     rt_codec_put_bytes(&buffer, rt_bytes_of_string(row->name));
     put_id(&buffer, &row->client);
     rt_codec_put_u64(&buffer, row->done_below);
-    rt_codec_put_u8(&buffer, n_done);
+    rt_codec_put_u8(&buffer, (uint8_t)(n_done | (row->has_ended ? SESSION_ENDED : 0)));
     for (size_t i = 0; i < COORD_DONE_MAX; i++) {
         if (row->done[i].seq != 0)
             put_done(&buffer, &row->done[i]);
@@ -346,6 +348,8 @@ enum rt_code coord_rows_get_session(struct rt_bytes value, struct coord_session_
     get_id(&reader, &row.client);
     row.done_below = rt_codec_get_u64(&reader);
     n_done = rt_codec_get_u8(&reader);
+    row.has_ended = (n_done & SESSION_ENDED) != 0;
+    n_done &= SESSION_ENDED - 1;
     if (n_done > COORD_DONE_MAX)
         reader.failed = true;
     for (size_t i = 0; !reader.failed && i < n_done; i++)

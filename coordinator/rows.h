@@ -85,6 +85,7 @@ struct coord_session_row {
     char name[MODEL_NAME_MAX + 1];
     struct model_id client;
     uint64_t done_below; /* the client has finished every request with a lower seq */
+    bool has_ended;      /* it is over; its locks are kept */
     struct coord_done done[COORD_DONE_MAX];
 };
 

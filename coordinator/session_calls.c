@@ -159,7 +159,7 @@ static void interrupt_statements(struct coord_core *core, struct coord_session *
     }
 }
 
-static void clean_up(struct coord_core *core, struct coord_session *session)
+static void clean_up(struct coord_core *core, struct coord_session *session, bool keeps_locks)
 {
     session->state = COORD_SESSION_ENDED;
     coord_sessions_hide(&core->sessions, session);
@@ -167,8 +167,13 @@ static void clean_up(struct coord_core *core, struct coord_session *session)
     while (!rt_list_is_empty(&session->waits))
         coord_locks_remove_waiter(
             core, RT_LIST_ENTRY(session->waits.next, struct coord_waiter, session_link));
-    rt_list_for_each (node, &session->held)
-        coord_release_begin(core, RT_LIST_ENTRY(node, struct coord_key_extra, held_link)->key);
+    if (keeps_locks)
+        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=locks_kept name=%s",
+                           session->row.name);
+    rt_list_for_each (node, &session->held) {
+        if (!keeps_locks)
+            coord_release_begin(core, RT_LIST_ENTRY(node, struct coord_key_extra, held_link)->key);
+    }
     coord_tasks_wake(core, &session->calls);
 }
 
@@ -179,7 +184,8 @@ static void on_session_ended(struct coord_core *core, struct coord_task *task)
     struct coord_session *session = task->session;
 
     if (task->outcome == STORE_COMMITTED) {
-        clean_up(core, session);
+        session->row.has_ended = session->keeps_locks;
+        clean_up(core, session, session->keeps_locks);
         if (task->call) {
             model_response_ok(&task->call->response, MODEL_CALL_CLOSE_SESSION);
             coord_task_reply(core, task);
@@ -204,7 +210,16 @@ static void end_session(struct coord_core *core, struct coord_task *task)
 
     session->state = COORD_SESSION_ENDING;
     coord_timers_cancel(&core->timers, &session->timer);
-    coord_rows_delete_session(coord_task_txn(task), &session->id);
+    session->keeps_locks =
+        core->config.keep_locks && session->is_aborted && !rt_list_is_empty(&session->held);
+    if (session->keeps_locks) {
+        struct coord_session_row row = session->row;
+
+        row.has_ended = true;
+        coord_rows_put_session(coord_task_txn(task), &session->id, &row);
+    } else {
+        coord_rows_delete_session(coord_task_txn(task), &session->id);
+    }
     coord_task_commit(core, task, on_session_ended);
 }
 
@@ -222,6 +237,7 @@ static void on_session_timer(struct coord_core *core, struct coord_timer *timer)
         return;
     model_effects_tell(&core->effects, RT_LOG_INFO, "event=session_expired name=%s",
                        session->row.name);
+    session->is_aborted = true;
     task = coord_task_new(core, NULL, (struct rt_bytes){0}, end_session);
     coord_task_set_session(task, session);
     end_session(core, task);
@@ -252,18 +268,45 @@ void coord_session_close(struct coord_core *core, struct coord_task *task)
     end_session(core, task);
 }
 
+static void on_forgotten(struct coord_core *core, struct coord_task *task)
+{
+    coord_task_finish(core, task);
+}
+
+/* Over, and nothing is kept of it any more. */
+static void forget(struct coord_core *core, struct coord_session *session)
+{
+    struct coord_task *task = coord_task_new(core, NULL, (struct rt_bytes){0}, on_forgotten);
+
+    coord_task_set_session(task, session);
+    coord_rows_delete_session(coord_task_txn(task), &session->id);
+    coord_task_commit(core, task, on_forgotten);
+}
+
+/* Of an earlier term. */
+static void settle_ended(struct coord_core *core, struct coord_session *session)
+{
+    bool keeps_locks = core->config.keep_locks && session->row.has_ended;
+
+    if (session->row.has_ended && rt_list_is_empty(&session->held)) {
+        forget(core, session);
+        return;
+    }
+    if (!keeps_locks)
+        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=orphaned_locks_released");
+    clean_up(core, session, keeps_locks);
+    coord_sessions_tidy(&core->sessions, session);
+}
+
 void coord_session_start(struct coord_core *core)
 {
     struct coord_session *session;
     struct coord_session *next;
 
     HASH_ITER (hh_id, core->sessions.by_id, session, next) {
-        if (session->state == COORD_SESSION_OPEN) {
+        if (session->state == COORD_SESSION_OPEN)
             grant(core, session);
-            continue;
-        }
-        model_effects_tell(&core->effects, RT_LOG_WARNING, "event=orphaned_locks_released");
-        clean_up(core, session);
-        coord_sessions_tidy(&core->sessions, session);
+        else
+            settle_ended(core, session);
     }
 }

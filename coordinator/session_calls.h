@@ -15,7 +15,7 @@ void coord_session_close(struct coord_core *core, struct coord_task *task);
 struct coord_session *coord_session_touch(struct coord_core *core, const struct model_id *id);
 
 /* A new term has begun: every session has a full new lease, and locks of sessions that are not
- * there are released. */
+ * there are released, or stay kept. */
 void coord_session_start(struct coord_core *core);
 
 /* ---- release.c --------------------------------------------------------------------------------*/
@@ -27,6 +27,9 @@ void coord_release_begin(struct coord_core *core, struct coord_key *key);
 /* The step of Unlock: the same for one grant of a session that lives. Answered when the owner was
  * told, or could not be. */
 void coord_release_unlock(struct coord_core *core, struct coord_task *task);
+
+/* The step of FREE_LOCK: the same for the lock of whoever holds the key. */
+void coord_release_free(struct coord_core *core, struct coord_task *task);
 
 /* Only the last part: for a row that says so at the start of a term. */
 void coord_release_resume(struct coord_core *core, struct coord_key *key);

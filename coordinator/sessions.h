@@ -17,7 +17,7 @@ enum coord_session_state {
     COORD_SESSION_OPENING, /* its row is being written */
     COORD_SESSION_OPEN,
     COORD_SESSION_ENDING, /* the deletion of its row was submitted */
-    COORD_SESSION_ENDED,  /* no row; its locks are being released */
+    COORD_SESSION_ENDED,  /* its locks are being released, or kept: then it has a row */
 };
 
 /* The first time that a write was sent to an owner and may have had an effect there. */
@@ -32,6 +32,8 @@ struct coord_session {
     UT_hash_handle hh_client;
     struct model_id id;
     struct coord_session_row row; /* as committed */
+    bool is_aborted;              /* its last statement failed, or its lease ran out */
+    bool keeps_locks;             /* so its end was submitted */
     enum coord_session_state state;
     uint64_t done_below; /* highest that the client has said in this term; see the row */
     uint64_t last_grant_us;

@@ -20,7 +20,7 @@ struct rt_bytes coord_call_key(const struct model_call *call)
         return request->unlock.key;
     if (request->kind == MODEL_CALL_ROUTE)
         return request->route.key;
-    if (request->kind == MODEL_CALL_KEY_STATUS)
+    if (request->kind == MODEL_CALL_KEY_STATUS || request->kind == MODEL_CALL_FREE_LOCK)
         return request->key_status.key;
     return (struct rt_bytes){0};
 }
@@ -40,6 +40,9 @@ void coord_task_reply(struct coord_core *core, struct coord_task *task)
     if (!call)
         return;
     coord_core_responder(core, &call->response.responder);
+    if (task->session &&
+        (call->request.kind == MODEL_CALL_EXECUTE || call->request.kind == MODEL_CALL_LOCK))
+        task->session->is_aborted = call->response.code != RT_OK;
     coord_operations_note(core, task);
     call->state = NULL;
     task->call = NULL;

@@ -151,6 +151,7 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_LIST_KEYS:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_FREE_LOCK:
     case MODEL_N_CALL_KINDS:
         inst_answer_fail(core, call, NULL, MODEL_REASON_INVALID_FIELD,
                          "an instance does not answer %s",

@@ -113,6 +113,32 @@ static void copy_page_request(struct copier *copier, struct model_page_request *
     copy_bytes(copier, &page->after);
 }
 
+/* The byte string of a request that has one and nothing else that is deep; else NULL. */
+static struct rt_bytes *only_bytes_of(struct model_request *request)
+{
+    switch ((int)request->kind) {
+    case MODEL_CALL_FENCE:
+        return &request->fence.key;
+    case MODEL_CALL_ACTIVATE:
+        return &request->activate.row.key;
+    case MODEL_CALL_DROP:
+        return &request->drop.key;
+    case MODEL_CALL_LOCK:
+        return &request->lock.key;
+    case MODEL_CALL_UNLOCK:
+        return &request->unlock.key;
+    case MODEL_CALL_ROUTE:
+        return &request->route.key;
+    case MODEL_CALL_WATCH_ROUTES:
+        return &request->watch_routes.prefix;
+    case MODEL_CALL_KEY_STATUS:
+    case MODEL_CALL_FREE_LOCK:
+        return &request->key_status.key;
+    default:
+        return NULL;
+    }
+}
+
 static void copy_request(struct copier *copier, struct model_request *copy)
 {
     switch (copy->kind) {
@@ -121,15 +147,6 @@ static void copy_request(struct copier *copier, struct model_request *copy)
         break;
     case MODEL_CALL_PULL_ROWS:
         copy_pull_rows_request(copier, &copy->pull_rows);
-        break;
-    case MODEL_CALL_FENCE:
-        copy_bytes(copier, &copy->fence.key);
-        break;
-    case MODEL_CALL_ACTIVATE:
-        copy_bytes(copier, &copy->activate.row.key);
-        break;
-    case MODEL_CALL_DROP:
-        copy_bytes(copier, &copy->drop.key);
         break;
     case MODEL_CALL_SET:
     case MODEL_CALL_STORE:
@@ -144,24 +161,20 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_EXECUTE:
         copy_execute_request(copier, &copy->execute);
         break;
-    case MODEL_CALL_LOCK:
-        copy_bytes(copier, &copy->lock.key);
-        break;
-    case MODEL_CALL_UNLOCK:
-        copy_bytes(copier, &copy->unlock.key);
-        break;
-    case MODEL_CALL_ROUTE:
-        copy_bytes(copier, &copy->route.key);
-        break;
-    case MODEL_CALL_WATCH_ROUTES:
-        copy_bytes(copier, &copy->watch_routes.prefix);
-        break;
     case MODEL_CALL_LIST_INSTANCES:
     case MODEL_CALL_LIST_KEYS:
         copy_page_request(copier, &copy->page);
         break;
+    case MODEL_CALL_FENCE:
+    case MODEL_CALL_ACTIVATE:
+    case MODEL_CALL_DROP:
+    case MODEL_CALL_LOCK:
+    case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_ROUTE:
+    case MODEL_CALL_WATCH_ROUTES:
     case MODEL_CALL_KEY_STATUS:
-        copy_bytes(copier, &copy->key_status.key);
+    case MODEL_CALL_FREE_LOCK:
+        copy_bytes(copier, only_bytes_of(copy));
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
@@ -274,6 +287,7 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     case MODEL_CALL_ROUTE:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_FREE_LOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }

@@ -38,6 +38,7 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_LIST_KEYS] = "LIST_KEYS",
         [MODEL_CALL_GET_DISTRIBUTION] = "GET_DISTRIBUTION",
         [MODEL_CALL_SET_DISTRIBUTION] = "SET_DISTRIBUTION",
+        [MODEL_CALL_FREE_LOCK] = "FREE_LOCK",
     };
 
     return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
@@ -117,6 +118,7 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
         [MODEL_CALL_LIST_KEYS] = sizeof(struct model_list_keys_response),
         [MODEL_CALL_GET_DISTRIBUTION] = sizeof(struct model_distribution_response),
         [MODEL_CALL_SET_DISTRIBUTION] = sizeof(struct model_distribution_response),
+        [MODEL_CALL_FREE_LOCK] = sizeof(struct model_free_lock_response),
     };
 
     rt_assert(kind < MODEL_N_CALL_KINDS);

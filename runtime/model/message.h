@@ -50,6 +50,7 @@ enum model_call_kind {
     MODEL_CALL_GET_DISTRIBUTION,
     /* and what does change something */
     MODEL_CALL_SET_DISTRIBUTION,
+    MODEL_CALL_FREE_LOCK,
 
     MODEL_N_CALL_KINDS
 };
@@ -489,7 +490,7 @@ struct model_list_instances_response {
     bool more;
 };
 
-struct model_key_status_request {
+struct model_key_status_request { /* also FREE_LOCK */
     struct rt_bytes key;
 };
 
@@ -521,6 +522,10 @@ struct model_list_keys_response {
     struct model_key_info *keys; /* ascending, unsigned bytes */
     size_t n_keys;
     bool more;
+};
+
+struct model_free_lock_response {
+    char holder[MODEL_NAME_MAX + 1]; /* session that held it; empty: nobody did */
 };
 
 struct model_distribution_request { /* SET_DISTRIBUTION */
@@ -616,6 +621,7 @@ struct model_response {
         struct model_key_status_response key_status;
         struct model_list_keys_response list_keys;
         struct model_distribution_response distribution; /* GET and SET */
+        struct model_free_lock_response free_lock;
     };
 };
 

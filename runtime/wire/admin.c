@@ -9,6 +9,7 @@ WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceKeyStatusResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceListKeysResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceGetDistributionResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceSetDistributionResponse);
+WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__AdminServiceFreeLockResponse);
 
 static void take_page_size(struct wire_input *in, uint32_t page_size,
                            struct model_page_request *page)
@@ -366,6 +367,44 @@ static void take_distribution_request(struct wire_input *in, const void *pointer
         take_distribution(in, "distribution", message->distribution);
 }
 
+/* ---- FreeLock ---- */
+
+static bool fill_free_lock_request(const struct model_request *request, struct rt_arena *arena,
+                                   void *pointer)
+{
+    Redistinto__V1__AdminServiceFreeLockRequest *message = pointer;
+
+    (void)arena;
+    message->key = wire_put_bytes(request->key_status.key);
+    return true;
+}
+
+static void take_free_lock_request(struct wire_input *in, const void *pointer,
+                                   struct model_request *request)
+{
+    const Redistinto__V1__AdminServiceFreeLockRequest *message = pointer;
+
+    wire_take_key(in, "key", &message->key, &request->key_status.key);
+}
+
+static bool fill_free_lock_response(const struct model_response *response, struct rt_arena *arena,
+                                    void *pointer)
+{
+    Redistinto__V1__AdminServiceFreeLockResponse *message = pointer;
+
+    (void)arena;
+    message->holder = (char *)response->free_lock.holder;
+    return true;
+}
+
+static void take_free_lock_response(struct wire_input *in, const void *pointer,
+                                    struct model_response *response)
+{
+    const Redistinto__V1__AdminServiceFreeLockResponse *message = pointer;
+
+    wire_take_name(in, "holder", message->holder, WIRE_OPTIONAL, response->free_lock.holder);
+}
+
 static const struct wire_codec list_instances_codec = {
     fill_list_instances_request, take_list_instances_request, fill_list_instances_response,
     take_list_instances_response};
@@ -379,8 +418,10 @@ static const struct wire_codec get_distribution_codec = {
 static const struct wire_codec set_distribution_codec = {
     fill_distribution_request, take_distribution_request, fill_distribution_response,
     take_distribution_response};
+static const struct wire_codec free_lock_codec = {fill_free_lock_request, take_free_lock_request,
+                                                  fill_free_lock_response, take_free_lock_response};
 
-const struct wire_method wire_admin_methods[5] = {
+const struct wire_method wire_admin_methods[6] = {
     WIRE_METHOD(MODEL_CALL_LIST_INSTANCES, admin_service, "ListInstances",
                 admin_service_list_instances, WIRE_UNARY, &list_instances_codec),
     WIRE_METHOD(MODEL_CALL_KEY_STATUS, admin_service, "KeyStatus", admin_service_key_status,
@@ -391,4 +432,6 @@ const struct wire_method wire_admin_methods[5] = {
                 admin_service_get_distribution, WIRE_UNARY, &get_distribution_codec),
     WIRE_METHOD(MODEL_CALL_SET_DISTRIBUTION, admin_service, "SetDistribution",
                 admin_service_set_distribution, WIRE_UNARY, &set_distribution_codec),
+    WIRE_METHOD(MODEL_CALL_FREE_LOCK, admin_service, "FreeLock", admin_service_free_lock,
+                WIRE_UNARY, &free_lock_codec),
 };

@@ -96,6 +96,6 @@ extern const struct wire_method wire_ownership_methods[3];
 extern const struct wire_method wire_instance_methods[7];
 extern const struct wire_method wire_coordinator_methods[4];
 extern const struct wire_method wire_route_methods[4];
-extern const struct wire_method wire_admin_methods[5];
+extern const struct wire_method wire_admin_methods[6];
 
 #endif

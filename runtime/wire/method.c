@@ -35,6 +35,7 @@ static const struct wire_method *const methods[MODEL_N_CALL_KINDS] = {
     [MODEL_CALL_LIST_KEYS] = &wire_admin_methods[2],
     [MODEL_CALL_GET_DISTRIBUTION] = &wire_admin_methods[3],
     [MODEL_CALL_SET_DISTRIBUTION] = &wire_admin_methods[4],
+    [MODEL_CALL_FREE_LOCK] = &wire_admin_methods[5],
 };
 
 const struct wire_method *wire_method_of(enum model_call_kind kind)

@@ -191,6 +191,42 @@ class OwnerDown(Case):
 
 
 @unittest.skipIf(MISSING, MISSING)
+class KeptLocks(Case):
+    """D16: locks of aborted ESIs."""
+
+    def aborted(self, *options):
+        cluster = self.fleet(*options, instances="a")
+        script = cluster.esi("GET k\nSET k v\nSET unknown v\n", "bad.esi")
+        self.assert_aborts(script, 3, "KEY_NOT_IDENTIFIED")
+        return cluster
+
+    def test_d16_released_and_the_first_waiter_woken(self):
+        cluster = self.aborted()
+        self.assert_free(cluster, b"k")
+        self.assert_ok(cluster.esi(puts("k")))
+
+    def test_d16_kept_until_an_operator_frees_them(self):
+        cluster = self.aborted("--keep-locks-on-abort")
+        waiter = cluster.script(puts("k"), "waiter.esi")
+        self.addCleanup(waiter.kill)
+        waiter.wait_line(1, "waiting")
+        self.assertEqual(cluster.status(b"k").holder, "bad.esi")
+        cluster.kill("coordinator")
+        cluster.start_coordinator()
+        cluster.wait_state("a", "alive")
+        self.assertEqual(cluster.status(b"k").holder, "bad.esi")
+        freed = cluster.cli("unlock", "k", "-o", "json").json()
+        self.assertEqual(freed, {"key": "k", "holder": "bad.esi"})
+        self.assert_ok(waiter.wait())
+        self.assertEqual(cluster.cli("unlock", "k").out, b"(nobody held it)\n")
+
+    def test_d16_a_good_end_releases_all_the_same(self):
+        cluster = self.fleet("--keep-locks-on-abort", instances="a")
+        self.assert_ok(cluster.esi("GET k\nSET k v\n"))
+        self.assert_free(cluster, b"k")
+
+
+@unittest.skipIf(MISSING, MISSING)
 class Rejoin(Case):
     """An instance comes back with all of its old data."""
 

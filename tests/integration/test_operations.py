@@ -112,7 +112,8 @@ class Rules(FleetCase):
                              instances="")
         rules = re.search(r"event=rules (.*)", cluster.services["coordinator"].logged()).group(1)
         self.assertEqual(rules, "profile=classic distribution=key-explicit key-ranges=even "
-                                "key-max=40 locking=required on-owner-down=forget delay_ms=0")
+                                "key-max=40 locking=required on-owner-down=forget "
+                                "keep-locks-on-abort=false delay_ms=0")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ ROWS = {
     "keys": ([], None, ["keys"]),
     "instances": ([], None, ["instances"]),
     "distribution": ([], None, ["distribution", "configured"]),
+    "unlock": (["k"], None, ["key", "holder"]),
     "health": ([], None, ["members", "serving"]),
     "bench": (["--keys", "5", "--operations", "20"], None,
               ["operations", "rate", "seconds", "interrupted", "not_begun", "empty_reads",

@@ -4,8 +4,8 @@
  */
 #include "cli/query.h"
 
+#include "cli/admin.h"
 #include "cli/data.h"
-#include "cli/distribution.h"
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
 #include "tests/unit/cli/forked_coordinator.h"
@@ -133,6 +133,10 @@ static bool answer(struct script *script, struct model_call *call)
     case MODEL_CALL_SET_DISTRIBUTION:
         script->distribution = request->distribution.distribution;
         response->distribution.distribution = script->distribution;
+        break;
+    case MODEL_CALL_FREE_LOCK:
+        if (is_key(request->key_status.key, "held"))
+            (void)snprintf(response->free_lock.holder, sizeof(response->free_lock.holder), "esi");
         break;
     case MODEL_CALL_GET_DISTRIBUTION:
         response->distribution.distribution = script->distribution;
@@ -327,6 +331,16 @@ Test(query, distribution)
     expect(&cli_distribution_verb, CLI_OUTPUT_TEXT, "round-robin", MODEL_EXIT_USAGE, "",
            "redistinto: distribution: there is no distribution 'round-robin', valid are "
            "equitable-load, least-space-used and key-explicit (INVALID_ARGUMENT)\n");
+}
+
+Test(query, unlock)
+{
+    expect(&cli_unlock_verb, CLI_OUTPUT_TEXT, "held", MODEL_EXIT_OK, "esi\n", "");
+    expect(&cli_unlock_verb, CLI_OUTPUT_TEXT, "free", MODEL_EXIT_OK, "(nobody held it)\n", "");
+    expect(&cli_unlock_verb, CLI_OUTPUT_JSON, "held", MODEL_EXIT_OK,
+           "{\"key\":\"held\",\"holder\":\"esi\"}\n", "");
+    expect(&cli_unlock_verb, CLI_OUTPUT_JSON, "free", MODEL_EXIT_OK,
+           "{\"key\":\"free\",\"holder\":null}\n", "");
 }
 
 Test(query, distribution_without_a_coordinator)

@@ -214,6 +214,24 @@ Test(rows, session)
     cr_assert(back.done[0].seq == 7 && back.done[0].stored && back.done[0].lock_lost);
     cr_assert(back.done[1].seq == 9 && back.done[1].version.seq == 4 && !back.done[1].stored);
     cr_assert_eq(back.done[2].seq, 0);
+    cr_assert_not(back.has_ended);
+    expect_strict(COORD_ROW_SESSION, value);
+    (void)store_txn_free(txn);
+}
+
+Test(rows, session_that_has_ended)
+{
+    struct coord_session_row row = {.client = id_b, .has_ended = true};
+    struct coord_session_row back;
+    struct store_txn *txn = store_txn_new();
+    struct rt_bytes value;
+
+    row.done[0] = (struct coord_done){7, 8, {1, 2, 3}, true, false};
+    coord_rows_put_session(txn, &id_a, &row);
+    value = only_value(txn, COORD_ROW_SESSION, RT_BYTES_LITERAL("aaaaaaaaaaaaaaa\0"));
+    cr_assert_eq(coord_rows_get_session(value, &back, NULL), RT_OK);
+    cr_assert(back.has_ended);
+    cr_assert_eq(back.done[0].seq, 7);
     expect_strict(COORD_ROW_SESSION, value);
     (void)store_txn_free(txn);
 }

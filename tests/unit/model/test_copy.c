@@ -157,6 +157,7 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
         request->page.page_size = 16;
         break;
     case MODEL_CALL_KEY_STATUS:
+    case MODEL_CALL_FREE_LOCK:
         request->key_status.key = view(source);
         break;
     case MODEL_CALL_REGISTER:
@@ -281,6 +282,7 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_UNLOCK:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_FREE_LOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -389,6 +391,7 @@ static bool requests_match(const struct model_request *copy, const struct model_
         return views_match(&copy->page.prefix, &expected->page.prefix) &&
                views_match(&copy->page.after, &expected->page.after) && copy->page.page_size == 16;
     case MODEL_CALL_KEY_STATUS:
+    case MODEL_CALL_FREE_LOCK:
         return views_match(&copy->key_status.key, &expected->key_status.key);
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
@@ -471,6 +474,7 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_ROUTE:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_FREE_LOCK:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }

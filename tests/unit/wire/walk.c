@@ -452,6 +452,7 @@ void walk_request(struct walk *walk, struct model_request *request)
         visit_page_size(walk, &request->page.page_size);
         break;
     case MODEL_CALL_KEY_STATUS:
+    case MODEL_CALL_FREE_LOCK:
         visit_key(walk, &request->key_status.key);
         break;
     case MODEL_CALL_LIST_KEYS:
@@ -740,6 +741,9 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
                      MODEL_N_DISTRIBUTIONS);
         visit_choice(walk, "configured", (int *)&response->distribution.configured,
                      MODEL_N_DISTRIBUTIONS);
+        break;
+    case MODEL_CALL_FREE_LOCK:
+        visit_name(walk, "holder", response->free_lock.holder, 0);
         break;
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
