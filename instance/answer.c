@@ -141,7 +141,8 @@ void inst_answer_recorded(struct inst_core *core, struct model_call *call,
     struct model_data_response *data = &call->response.data;
 
     model_response_ok(&call->response, call->request.kind);
-    data->version = result->version;
+    if (result->has_value)
+        data->version = result->version;
     data->has_value = result->has_value;
     data->stored = result->stored;
     data->sets_lost = result->sets_lost;

@@ -124,7 +124,8 @@ static void submit_write(struct inst_core *core, struct inst_op *op)
     op->after.dirty = row->sets_lost;
     op->after.seq = op->version.seq;
     op->result = (struct inst_dedup_result){
-        .version = op->after.has_value ? op->version : (struct model_version){0},
+        .version =
+            op->after.has_value ? op->version : (struct model_version){.epoch = op->after.epoch},
         .has_value = op->after.has_value,
         .stored = op->after.has_value,
         .sets_lost = row->sets_lost,

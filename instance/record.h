@@ -46,7 +46,7 @@ bool inst_record_equal(const struct inst_record *a, const struct inst_record *b)
 
 /* /d: the answer that a repeated request gets. */
 struct inst_dedup_result {
-    struct model_version version;
+    struct model_version version; /* its epoch is the one of the request, also without a value */
     bool has_value;
     bool stored;
     bool sets_lost;

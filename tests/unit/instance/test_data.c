@@ -472,6 +472,29 @@ Test(data, durable_requests_are_remembered_across_a_restart_with_the_sets_before
     driver_free(driver);
 }
 
+Test(data, requests_that_left_no_value_are_remembered_across_a_restart_too)
+{
+    struct driver *driver = serving("k");
+    struct model_call *call;
+
+    driver_expect_ok(driver, with_id(driver, driver_data(driver, MODEL_CALL_STORE, "k", NULL), 1));
+    driver_expect_ok(driver, driver_data(driver, MODEL_CALL_PUT, "k", "old"));
+    driver_expect_ok(driver, with_id(driver, driver_data(driver, MODEL_CALL_DELETE, "k", NULL), 2));
+    driver_tell(driver, "k", DRIVER_EPOCH);
+    driver_serve(driver);
+    driver_expect_ok(driver, driver_data(driver, MODEL_CALL_PUT, "k", "new"));
+    for (uint64_t seq = 1; seq <= 2; seq++) {
+        call = with_id(driver, driver_data(driver, MODEL_CALL_DELETE, "k", NULL), seq);
+        call = driver_submit(driver, call);
+        cr_assert(call->response.data.replayed);
+        cr_assert_not(call->response.data.has_value);
+        cr_assert_eq(call->response.data.version.epoch, 0);
+        driver_finish_ok(driver, call);
+    }
+    driver_expect_value(driver, "k", "new");
+    driver_free(driver);
+}
+
 Test(data, done_below_prunes_memory_at_once_and_the_disk_later)
 {
     struct driver *driver = serving("k");
