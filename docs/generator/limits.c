@@ -85,7 +85,7 @@ static const struct limit batches[] = {
      "LIMIT_REACHED, the whole batch"},
     {"batches under way on one stream", MODEL_PIPELINE_BATCHES_MAX, COUNT, "runtime/host/batch.c",
      "the stream is not read meanwhile"},
-    {"bytes of those, requests and values read", MODEL_PIPELINE_BYTES_MAX, BYTES,
+    {"memory of those, operations and results", MODEL_PIPELINE_BYTES_MAX, BYTES,
      "runtime/host/batch.c", "the stream is not read meanwhile"},
     {"values read by one batch", MODEL_PIPELINE_VALUES_MAX, BYTES, "runtime/host/batch.c",
      "LIMIT_REACHED, that operation"},

@@ -25,8 +25,8 @@ struct batch_stream {
     struct rt_list ready_link; /* in a list of streams to go on with */
     struct rt_list batches;    /* batch.link: under way, oldest first */
     size_t n_batches;
-    size_t n_bytes;
-    bool is_ready; /* in such a list, which holds a reference */
+    size_t n_bytes; /* of these batches */
+    bool is_ready;  /* in such a list, which holds a reference */
     bool is_reading;
     bool is_sending;
     bool is_blocked; /* the client does not read its answers */
@@ -42,7 +42,7 @@ struct batch {
     struct rt_arena arena;   /* owned: the rest */
     struct rt_list open;     /* operation.link */
     size_t n_open;           /* one more while operations are being submitted */
-    size_t n_bytes;          /* keys, values and values read */
+    size_t n_bytes;          /* of its operations and their results, with keys and values */
     size_t n_value_bytes;    /* values read */
     bool has_responder;
     ProtobufCMessage *answer; /* in the arena; NULL until it is encoded */
@@ -136,6 +136,12 @@ static void fill_call(struct model_call *call, const struct model_pipeline_reque
 
 /* ---- results; under the core's lock ---- */
 
+static void charge(struct batch *batch, size_t n_bytes)
+{
+    batch->n_bytes += n_bytes;
+    batch->stream->n_bytes += n_bytes;
+}
+
 static void set_failure(struct batch *batch, struct model_pipeline_result *result,
                         const struct model_response *response)
 {
@@ -148,6 +154,7 @@ static void set_failure(struct batch *batch, struct model_pipeline_result *resul
     *error = response->error;
     if (!rt_arena_copy(&batch->arena, response->error.key, &error->key))
         error->key = (struct rt_bytes){0};
+    charge(batch, sizeof(*error) + error->key.size);
 }
 
 static void refuse(struct batch *batch, struct model_pipeline_result *result, const char *text)
@@ -174,8 +181,7 @@ static void set_read(struct batch *batch, struct model_pipeline_result *result,
     result->data = *data;
     result->data.value = copy;
     batch->n_value_bytes += copy.size;
-    batch->n_bytes += copy.size;
-    batch->stream->n_bytes += copy.size;
+    charge(batch, copy.size);
 }
 
 static void set_result(struct batch *batch, struct model_pipeline_result *result,
@@ -301,12 +307,19 @@ static void submit_all(struct batch *batch)
 
 /* ---- batches ---- */
 
+/* What it takes whatever comes of it: small operations are larger in memory than on the wire. */
 static size_t bytes_of(const struct model_pipeline_request *request)
 {
-    size_t n = 0;
+    size_t n = request->n_operations *
+               (sizeof(struct model_pipeline_operation) + sizeof(struct model_pipeline_result));
 
-    for (size_t i = 0; i < request->n_operations; i++)
-        n += request->operations[i].key.size + request->operations[i].value.size;
+    for (size_t i = 0; i < request->n_operations; i++) {
+        const struct model_pipeline_operation *operation = &request->operations[i];
+
+        n += operation->key.size + operation->value.size;
+        if (operation->refused)
+            n += sizeof(*operation->refused);
+    }
     return n;
 }
 

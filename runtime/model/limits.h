@@ -14,7 +14,7 @@ enum {
     MODEL_RECONCILE_ROWS_MAX = 512,       /* rows of one Reconcile message, either direction */
     MODEL_PIPELINE_OPERATIONS_MAX = 1024, /* of one batch */
     MODEL_PIPELINE_BATCHES_MAX = 64,      /* under way on one stream; then it is not read */
-    MODEL_PIPELINE_BYTES_MAX = 8 * 1024 * 1024,  /* the same, their requests and values read */
+    MODEL_PIPELINE_BYTES_MAX = 8 * 1024 * 1024,  /* the same, their operations and results */
     MODEL_PIPELINE_VALUES_MAX = 2 * 1024 * 1024, /* bytes of values read in one response */
     MODEL_PAGE_MAX = 1000,                       /* items of one page of a listing */
     MODEL_DELAY_MS_MAX = 10000,                  /* of one statement, to be looked at */

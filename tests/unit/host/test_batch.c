@@ -442,12 +442,17 @@ Test(batch, batches_under_way)
     tear_down();
 }
 
+enum {
+    KEY = 8,
+    /* Of memory for each operation, its key and value aside. */
+    FIXED = sizeof(struct model_pipeline_operation) + sizeof(struct model_pipeline_result),
+};
+
 /* Four batches of two values; `spare` bytes less than the limit in all. */
 static void fill_bytes(unsigned spare)
 {
     enum {
         PER_OPERATION = MODEL_PIPELINE_BYTES_MAX / 8,
-        KEY = 8
     };
     static uint8_t value[PER_OPERATION];
 
@@ -456,7 +461,7 @@ static void fill_bytes(unsigned spare)
 
         for (unsigned k = 0; k < 2; k++)
             pipeline->operations[k].value =
-                rt_bytes_of(value, PER_OPERATION - KEY - (i + k == 0 ? spare : 0));
+                rt_bytes_of(value, PER_OPERATION - FIXED - KEY - (i + k == 0 ? spare : 0));
         cr_assert_eq(send_batch(i, 0), RT_OK);
         latch_wait(&node->core.submits, 2 * (i + 1));
     }
@@ -485,6 +490,35 @@ Test(batch, bytes_under_way_below_the_limit)
     tear_down();
 }
 
+/* Of each batch one operation is held, and all others have a bad field. */
+Test(batch, failures_are_among_the_bytes_under_way)
+{
+    enum {
+        N_SENT = MODEL_PIPELINE_BATCHES_MAX / 2,
+        N_OPERATIONS = MODEL_PIPELINE_OPERATIONS_MAX
+    };
+    size_t n_bytes = (size_t)N_OPERATIONS * (FIXED + KEY) +
+                     (size_t)(N_OPERATIONS - 1) * sizeof(struct model_error);
+    unsigned n_expected = (unsigned)((MODEL_PIPELINE_BYTES_MAX + n_bytes - 1) / n_bytes);
+    unsigned n_others;
+
+    set_up(FAKE_HOLD);
+    for (unsigned i = 0; i < N_SENT; i++) {
+        struct model_pipeline_request *pipeline = begin(N_OPERATIONS);
+
+        for (unsigned k = 1; k < N_OPERATIONS; k++)
+            pipeline->operations[k].kind = MODEL_N_CALL_KINDS;
+        cr_assert_eq(send_batch(i, 0), RT_OK);
+    }
+    latch_wait(&node->core.submits, n_expected);
+    set_mode(FAKE_NOW);
+    n_others = let_the_server_work();
+    cr_assert_eq(latch_count(&node->core.submits), n_expected + n_others);
+    host_node_step(node, fake_answer_all, NULL);
+    latch_wait(&client.messages, N_SENT);
+    tear_down();
+}
+
 Test(batch, values_in_a_response)
 {
     const struct seen *results = client.answers[0].results;
@@ -510,8 +544,15 @@ Test(batch, operations_of_all_streams)
         N_BATCHES = HOST_BATCH_OPERATIONS_MAX / MODEL_PIPELINE_OPERATIONS_MAX
     };
 
+    struct rpc_client_stream *first;
+
     set_up(FAKE_HOLD);
-    for (unsigned i = 0; i < N_BATCHES; i++)
+    for (unsigned i = 0; i < N_BATCHES / 2; i++)
+        post(i, MODEL_PIPELINE_OPERATIONS_MAX);
+    latch_wait(&node->core.submits, HOST_BATCH_OPERATIONS_MAX / 2);
+    first = client.rpc;
+    open_stream();
+    for (unsigned i = N_BATCHES / 2; i < N_BATCHES; i++)
         post(i, MODEL_PIPELINE_OPERATIONS_MAX);
     post(N_BATCHES, 1);
     post(N_BATCHES + 1, 1);
@@ -521,10 +562,17 @@ Test(batch, operations_of_all_streams)
     host_node_step(node, fake_answer_all, NULL);
     latch_wait(&client.messages, N_BATCHES + 2);
     cr_assert_eq(client.n_refused, 2);
-    for (unsigned i = 0; i < 2; i++) {
-        cr_assert_eq(client.answers[N_BATCHES + i].results[0].reason, MODEL_REASON_LIMIT_REACHED);
-        cr_assert_eq(client.answers[N_BATCHES + i].results[0].applied, MODEL_APPLIED_NO);
+    for (unsigned i = 0; i < N_BATCHES + 2; i++) {
+        const struct batch_answer *answer = &client.answers[i];
+
+        if (answer->n != 1)
+            continue;
+        cr_assert_eq(answer->results[0].reason, MODEL_REASON_LIMIT_REACHED);
+        cr_assert_eq(answer->results[0].applied, MODEL_APPLIED_NO);
     }
+    rpc_client_stream_finish_writes(first);
+    latch_wait(&client.done, 1);
+    (void)rpc_client_stream_unref(first);
     tear_down();
 }
 
