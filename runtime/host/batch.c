@@ -29,7 +29,8 @@ struct batch_stream {
     bool is_ready;  /* in such a list, which holds a reference */
     bool is_reading;
     bool is_sending;
-    bool is_blocked; /* the client does not read its answers */
+    bool is_blocked;  /* the client does not read its answers */
+    bool is_writable; /* there is room again, before the refusal was noted */
     bool is_half_closed;
     bool is_over;
 };
@@ -426,7 +427,8 @@ static void send_answered(struct batch_stream *stream)
         host_lock(stream->host);
         if (outcome == SEND_BLOCKED) {
             rt_list_push_front(&stream->batches, &batch->link);
-            stream->is_blocked = !stream->is_over;
+            stream->is_blocked = !stream->is_writable && !stream->is_over;
+            stream->is_writable = false;
         } else {
             stream->n_batches--;
             stream->n_bytes -= n_bytes;
@@ -549,6 +551,7 @@ static void on_writable(struct rpc_call *rpc, void *ctx)
     struct batch_stream *stream = rpc_call_user(rpc);
 
     host_lock(host);
+    stream->is_writable = !stream->is_blocked;
     stream->is_blocked = false;
     host_unlock(host);
     go_on(stream);

@@ -4,6 +4,8 @@
  */
 #include "runtime/host/batch.h"
 
+#include <stdatomic.h>
+
 #include "redistinto/v1/instance.pb-c.h"
 #include "runtime/host/inbound.h"
 #include "runtime/model/limits.h"
@@ -52,6 +54,22 @@ static struct {
     char responder[MODEL_NAME_MAX + 1]; /* of the end */
     bool is_reading_paused;
 } client;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's --wrap prescribes these names. */
+enum rt_code __real_rpc_call_send(struct rpc_call *call, const ProtobufCMessage *message);
+enum rt_code __wrap_rpc_call_send(struct rpc_call *call, const ProtobufCMessage *message);
+
+/* The next answer finds no room, and there is room again before the host has noted that. */
+static atomic_bool refuses_next;
+
+enum rt_code __wrap_rpc_call_send(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    if (!atomic_exchange(&refuses_next, false))
+        return __real_rpc_call_send(call, message);
+    host_batch_handlers.on_writable(call, node->host);
+    return RT_RESOURCE_EXHAUSTED;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* The batch that is being built. */
 static struct rt_arena arena;
@@ -597,6 +615,17 @@ Test(batch, a_client_that_does_not_read_is_not_read)
     latch_wait(&client.messages, N_SENT);
     for (unsigned i = 0; i < N_SENT; i++)
         check_answer(i, i, 1, i + 1);
+    tear_down();
+}
+
+Test(batch, room_that_comes_back_at_once)
+{
+    set_up(FAKE_NOW);
+    atomic_store(&refuses_next, true);
+    post(1, 1);
+    latch_wait(&client.messages, 1);
+    check_answer(0, 1, 1, 1);
+    cr_assert_not(atomic_load(&refuses_next));
     tear_down();
 }
 
