@@ -71,7 +71,9 @@ void coord_watch_member_changed(struct coord_core *core, const struct coord_memb
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-/* One answer in the making; its arrays are in the call's arena. */
+/* One answer in the making. Its arrays are in the call's arena, and are made when there is
+ * something to be put into them: a watch may look at any number of changes that do not concern it
+ * before it has an answer. */
 struct batch {
     struct model_watch_routes_response told;
     size_t keys_max;
@@ -80,10 +82,19 @@ struct batch {
     bool is_full;  /* memory is out */
 };
 
-static void tell_member(struct batch *batch, const struct coord_member *member)
+static void tell_member(struct model_call *call, struct batch *batch,
+                        const struct coord_member *member)
 {
-    struct model_watched_instance *instance = &batch->told.instances[batch->told.n_instances++];
+    struct model_watched_instance *instance;
 
+    if (!batch->told.instances)
+        batch->told.instances =
+            rt_arena_alloc(&call->arena, batch->instances_max * sizeof(*instance));
+    if (!batch->told.instances) {
+        batch->is_full = true;
+        return;
+    }
+    instance = &batch->told.instances[batch->told.n_instances++];
     *instance = (struct model_watched_instance){
         .incarnation = member->row.incarnation,
         .state = member->row.state,
@@ -92,13 +103,14 @@ static void tell_member(struct batch *batch, const struct coord_member *member)
     memcpy(instance->address, member->row.address, sizeof(instance->address));
 }
 
-static void tell_all_members(const struct coord_core *core, struct batch *batch)
+static void tell_all_members(const struct coord_core *core, struct model_call *call,
+                             struct batch *batch)
 {
     for (uint32_t ordinal = 1; ordinal <= core->members.last_ordinal; ordinal++) {
         const struct coord_member *member = coord_members_at(&core->members, ordinal);
 
         if (is_known(member))
-            tell_member(batch, member);
+            tell_member(call, batch, member);
     }
 }
 
@@ -106,9 +118,16 @@ static void tell_all_members(const struct coord_core *core, struct batch *batch)
 static void tell_key(const struct coord_core *core, struct model_call *call, struct batch *batch,
                      struct rt_bytes name, const struct coord_key *key)
 {
-    struct model_watched_key *told = &batch->told.keys[batch->told.n_keys++];
+    struct model_watched_key *told;
     struct model_route route;
 
+    if (!batch->told.keys)
+        batch->told.keys = rt_arena_alloc(&call->arena, batch->keys_max * sizeof(*told));
+    if (!batch->told.keys) {
+        batch->is_full = true;
+        return;
+    }
+    told = &batch->told.keys[batch->told.n_keys++];
     *told = (struct model_watched_key){0};
     batch->is_full |= !rt_arena_copy(&call->arena, name, &told->key);
     if (!coord_execute_fill_route(core, key, &route))
@@ -128,7 +147,7 @@ static void tell_changes(const struct coord_core *core, struct model_call *call,
         struct rt_bytes name = rt_bytes_of(change->key, change->size);
 
         if (change->ordinal != 0)
-            tell_member(batch, coord_members_at(&core->members, change->ordinal));
+            tell_member(call, batch, coord_members_at(&core->members, change->ordinal));
         else if (rt_bytes_has_prefix(name, request->prefix))
             tell_key(core, call, batch, name, coord_keys_find(&core->keys, name));
     }
@@ -194,10 +213,10 @@ static bool place_cursor(const struct coord_core *core, struct model_watch_route
     return true;
 }
 
-/* False when memory is out. */
-static bool make_room(const struct coord_core *core, struct model_call *call, struct batch *batch)
+/* How much there may be to tell. */
+static void set_limits(const struct coord_core *core, const struct model_watch_cursor *cursor,
+                       struct batch *batch)
 {
-    const struct model_watch_cursor *cursor = &call->request.watch_routes.cursor;
     uint64_t n_changes = core->watch.next - cursor->change;
     bool all_members = batch->is_first || batch->told.reset;
 
@@ -207,11 +226,6 @@ static bool make_room(const struct coord_core *core, struct model_call *call, st
     batch->instances_max = MODEL_MEMBERS_MAX;
     if (!all_members && n_changes < MODEL_MEMBERS_MAX)
         batch->instances_max = n_changes;
-    batch->told.keys =
-        rt_arena_alloc(&call->arena, batch->keys_max * sizeof(struct model_watched_key));
-    batch->told.instances =
-        rt_arena_alloc(&call->arena, batch->instances_max * sizeof(struct model_watched_instance));
-    return batch->told.keys && batch->told.instances;
 }
 
 static void fill(const struct coord_core *core, struct model_call *call, struct batch *batch)
@@ -219,7 +233,7 @@ static void fill(const struct coord_core *core, struct model_call *call, struct 
     struct model_watch_cursor *cursor = &call->request.watch_routes.cursor;
 
     if (batch->is_first || batch->told.reset)
-        tell_all_members(core, batch);
+        tell_all_members(core, call, batch);
     tell_changes(core, call, batch);
     if (cursor->is_snapshot)
         tell_table(core, call, batch);
@@ -244,10 +258,8 @@ static void advance(struct coord_core *core, struct coord_task *task)
     bool was_complete = cursor->is_complete;
 
     batch.told.reset = place_cursor(core, &call->request.watch_routes);
-    if (make_room(core, call, &batch))
-        fill(core, call, &batch);
-    else
-        batch.is_full = true;
+    set_limits(core, cursor, &batch);
+    fill(core, call, &batch);
     cursor->is_complete = !batch.told.more;
     if (batch.is_full) {
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);

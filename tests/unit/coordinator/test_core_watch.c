@@ -27,8 +27,7 @@ static void put(const char *key)
     driver_expect(driver_run(&d, &a, MODEL_STATEMENT_PUT, key, "v"), MODEL_REASON_NONE);
 }
 
-/* Submitted; answered when there is something to tell. */
-static struct model_call *watch(const char *prefix, uint64_t after_version)
+static struct model_call *new_watch(const char *prefix, uint64_t after_version)
 {
     struct model_call *call = driver_new_call(&d, MODEL_CALL_WATCH_ROUTES);
 
@@ -37,6 +36,14 @@ static struct model_call *watch(const char *prefix, uint64_t after_version)
         .prefix = rt_bytes_of_string(prefix),
         .after_version = after_version,
     };
+    return call;
+}
+
+/* Submitted; answered when there is something to tell. */
+static struct model_call *watch(const char *prefix, uint64_t after_version)
+{
+    struct model_call *call = new_watch(prefix, after_version);
+
     driver_submit(&d, call);
     return call;
 }
@@ -208,6 +215,52 @@ Test(core_watch, only_keys_with_the_prefix)
     cr_assert_eq(told(call)->n_keys, 1);
     cr_assert_not_null(find_key(call, "user:2"));
     (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
+/* A watch may wait for long, while everything else changes. */
+Test(core_watch, changes_of_other_keys_take_no_memory)
+{
+    struct model_call *call;
+    size_t used;
+
+    begin();
+    call = watch("user:", 0);
+    go_on(call);
+    used = call->arena.used;
+    for (int i = 0; i < 10; i++) {
+        put("item");
+        driver_expect(driver_run(&d, &a, MODEL_STATEMENT_DELETE, "item", NULL), MODEL_REASON_NONE);
+    }
+    cr_assert_not(driver_is_answered(call));
+    cr_assert_eq(call->arena.used, used);
+    put("user:1");
+    cr_assert_not_null(find_key(call, "user:1"));
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
+/* For the instances, for the keys, for the name of one; and just enough. */
+Test(core_watch, memory_that_does_not_suffice)
+{
+    const size_t instances = MODEL_MEMBERS_MAX * sizeof(struct model_watched_instance);
+    const size_t keys = MODEL_WATCH_KEYS_MAX * sizeof(struct model_watched_key);
+    const size_t limits[] = {instances - 1, instances + keys - 1, instances + keys + 15,
+                             instances + keys + 16};
+
+    begin();
+    put("k");
+    for (size_t i = 0; i < RT_ARRAY_SIZE(limits); i++) {
+        struct model_call *call = new_watch("", 0);
+        bool suffices = i + 1 == RT_ARRAY_SIZE(limits);
+
+        call->arena.limit = limits[i];
+        driver_submit(&d, call);
+        cr_assert(driver_is_answered(call));
+        driver_expect(driver_reason(call),
+                      suffices ? MODEL_REASON_NONE : MODEL_REASON_LIMIT_REACHED);
+        (void)driver_free_call(call);
+    }
     driver_deinit(&d);
 }
 
