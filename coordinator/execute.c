@@ -40,6 +40,20 @@ static bool has_statement(const struct coord_task *task, enum model_statement_ki
            (kind != MODEL_STATEMENT_GET && kind != MODEL_STATEMENT_AWAIT);
 }
 
+bool coord_execute_check_key(struct coord_core *core, struct coord_task *task, struct rt_bytes key)
+{
+    if (key.size == 0)
+        coord_task_fail(core, task, MODEL_REASON_KEY_EMPTY, "key has 0 bytes, valid are 1 to %u",
+                        core->config.key_max);
+    else if (key.size > core->config.key_max)
+        coord_task_fail(core, task, MODEL_REASON_KEY_TOO_LONG,
+                        "key has %zu bytes, valid are 1 to %u", key.size, core->config.key_max);
+    else
+        return true;
+    coord_task_finish(core, task);
+    return false;
+}
+
 /* false: the call was answered, and the task is gone. */
 static bool check_statement(struct coord_core *core, struct coord_task *task,
                             const struct model_execute_request *request)
@@ -47,13 +61,8 @@ static bool check_statement(struct coord_core *core, struct coord_task *task,
     if ((size_t)request->kind >= RT_ARRAY_SIZE(statements) || !has_statement(task, request->kind))
         coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD, "there is no statement %d",
                         (int)request->kind);
-    else if (request->key.size == 0)
-        coord_task_fail(core, task, MODEL_REASON_KEY_EMPTY, "key has 0 bytes, valid are 1 to %u",
-                        core->config.key_max);
-    else if (request->key.size > core->config.key_max)
-        coord_task_fail(core, task, MODEL_REASON_KEY_TOO_LONG,
-                        "key has %zu bytes, valid are 1 to %u", request->key.size,
-                        core->config.key_max);
+    else if (!coord_execute_check_key(core, task, request->key))
+        return false;
     else if (task->value_size > MODEL_VALUE_MAX)
         coord_task_fail(core, task, MODEL_REASON_VALUE_TOO_LARGE,
                         "value has %llu bytes, valid are 0 to %d",

@@ -104,6 +104,9 @@ void coord_execute_reply_data(struct coord_core *core, struct coord_task *task);
 void coord_execute_reply_done(struct coord_core *core, struct coord_task *task,
                               const struct coord_done *done);
 
+/* The key's length; false: the call was answered, and the task is gone. */
+bool coord_execute_check_key(struct coord_core *core, struct coord_task *task, struct rt_bytes key);
+
 /* Fails and finishes. */
 void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
                           enum model_reason reason);

@@ -134,12 +134,8 @@ void coord_release_unlock(struct coord_core *core, struct coord_task *task)
     const struct model_unlock_request *request = &task->call->request.unlock;
     struct coord_session *session = coord_session_touch(core, &request->session_id);
 
-    if (request->key.size == 0 || request->key.size > core->config.key_max) {
-        coord_execute_refuse(core, task,
-                             request->key.size == 0 ? MODEL_REASON_KEY_EMPTY
-                                                    : MODEL_REASON_KEY_TOO_LONG);
+    if (!coord_execute_check_key(core, task, request->key))
         return;
-    }
     if (!session) {
         reply_unlocked(core, task);
         coord_task_finish(core, task);

@@ -41,9 +41,8 @@ static uint64_t deadline_of(const struct coord_core *core, const struct model_ca
     uint64_t remaining_us = model_call_remaining_us(call, now_us);
     uint64_t margin_us = remaining_us / 10;
 
-    if (remaining_us == RT_NEVER) {
+    if (remaining_us == RT_NEVER)
         return waits_for_others(&call->request) ? RT_NEVER : now_us + DEADLINE_DEFAULT_US;
-    }
     return now_us + remaining_us - (margin_us < REPLY_MARGIN_US ? margin_us : REPLY_MARGIN_US);
 }
 

@@ -640,12 +640,18 @@ Test(core_routes, unlock_after_the_session)
 Test(core_routes, unlock_of_a_bad_key)
 {
     char key[MODEL_KEY_MAX_CLASSIC + 2];
+    struct model_call *call;
 
     begin();
     memset(key, 'k', sizeof(key));
     key[MODEL_KEY_MAX_CLASSIC + 1] = '\0';
+    driver_expect(unlock(&a, key + 1, 1), MODEL_REASON_NONE);
     driver_expect(unlock(&a, "", 1), MODEL_REASON_KEY_EMPTY);
-    driver_expect(unlock(&a, key, 1), MODEL_REASON_KEY_TOO_LONG);
+    call = new_unlock(&a, key, 1);
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_KEY_TOO_LONG);
+    cr_assert_str_eq(call->response.error.message, "key has 41 bytes, valid are 1 to 40");
+    (void)driver_free_call(call);
     driver_deinit(&d);
 }
 
