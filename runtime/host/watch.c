@@ -42,8 +42,7 @@ static void end(struct watch *watch, const struct rt_error *err)
 
     host_lock(watch->host);
     set_state(watch, WATCH_OVER);
-    is_first = !watch->stream.is_ended;
-    watch->stream.is_ended = true;
+    is_first = host_stream_claim_end(&watch->stream);
     host_unlock(watch->host);
     if (is_first)
         rpc_call_finish(watch->stream.rpc, err);

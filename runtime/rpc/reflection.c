@@ -366,6 +366,8 @@ struct rpc_reflection *rpc_reflection_new(struct rpc_server *server)
 
 struct rpc_reflection *rpc_reflection_free(struct rpc_reflection *reflection)
 {
+    if (!reflection)
+        return NULL;
     rpc_descriptors_deinit(&reflection->descriptors);
     (void)pthread_mutex_destroy(&reflection->lock);
     return rt_free(reflection);
