@@ -31,13 +31,14 @@ except ImportError as missing:
 
 def health_stubs():
     """health_pb2 and its stubs, generated like any other client's."""
-    out = tempfile.mkdtemp(prefix="redistinto-stubs-")
-    subprocess.run([sys.executable, "-m", "grpc_tools.protoc",
-                    f"-I{GRPC_PROTO}/grpc/health/v1", f"--python_out={out}",
-                    f"--grpc_python_out={out}", "health.proto"], check=True)
-    sys.path.insert(0, out)
-    import health_pb2
-    import health_pb2_grpc
+    with tempfile.TemporaryDirectory(prefix="redistinto-stubs-") as out:
+        subprocess.run([sys.executable, "-m", "grpc_tools.protoc",
+                        f"-I{GRPC_PROTO}/grpc/health/v1", f"--python_out={out}",
+                        f"--grpc_python_out={out}", "health.proto"], check=True)
+        sys.path.insert(0, out)
+        import health_pb2
+        import health_pb2_grpc
+        sys.path.remove(out)
     return health_pb2, health_pb2_grpc
 
 
