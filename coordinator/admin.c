@@ -219,19 +219,25 @@ static bool ask_owner(struct coord_core *core, struct coord_task *task, const st
     return true;
 }
 
+bool coord_admin_check_key(struct coord_core *core, struct coord_task *task)
+{
+    size_t size = task->call->request.key_status.key.size;
+
+    if (size >= 1 && size <= MODEL_KEY_MAX)
+        return true;
+    coord_task_fail(core, task, size == 0 ? MODEL_REASON_KEY_EMPTY : MODEL_REASON_KEY_TOO_LONG,
+                    "key has %zu bytes, valid are 1 to %d", size, MODEL_KEY_MAX);
+    coord_task_finish(core, task);
+    return false;
+}
+
 void coord_admin_key_status(struct coord_core *core, struct coord_task *task)
 {
-    struct rt_bytes name = task->call->request.key_status.key;
     const struct coord_key *key;
 
-    if (name.size == 0 || name.size > MODEL_KEY_MAX) {
-        coord_task_fail(core, task,
-                        name.size == 0 ? MODEL_REASON_KEY_EMPTY : MODEL_REASON_KEY_TOO_LONG,
-                        "keys have 1 to %d bytes", MODEL_KEY_MAX);
-        coord_task_finish(core, task);
+    if (!coord_admin_check_key(core, task))
         return;
-    }
-    key = coord_keys_find(&core->keys, name);
+    key = coord_keys_find(&core->keys, coord_task_name(task));
     if (!key || !ask_owner(core, task, key))
         reply_status(core, task);
 }

@@ -16,6 +16,10 @@ void coord_admin_key_status(struct coord_core *core, struct coord_task *task);
 /* false: the task has ended with the error. */
 bool coord_admin_check_page(struct coord_core *core, struct coord_task *task, size_t *ret_size);
 
+/* The length of the key in request.key_status, which may be from a time when more was allowed than
+ * config.key_max; false: the task has ended with the error. */
+bool coord_admin_check_key(struct coord_core *core, struct coord_task *task);
+
 /* Answers that memory is out, and finishes. */
 void coord_admin_fail_memory(struct coord_core *core, struct coord_task *task);
 

@@ -3,6 +3,7 @@
  * was deleted. See session_calls.h. Invariant: these tasks look at the key anew each time and give
  * up when somebody else has taken it over. Runs under the core's lock.
  */
+#include "coordinator/admin.h"
 #include "coordinator/execute.h"
 #include "coordinator/session_calls.h"
 
@@ -148,14 +149,13 @@ void coord_release_unlock(struct coord_core *core, struct coord_task *task)
 
 void coord_release_free(struct coord_core *core, struct coord_task *task)
 {
-    const struct coord_key *key =
-        task->key_size > 0 ? coord_keys_find(&core->keys, coord_task_name(task)) : NULL;
-    struct coord_session *holder = key ? coord_key_holder(key) : NULL;
+    const struct coord_key *key;
+    struct coord_session *holder;
 
-    if (task->key_size == 0) {
-        coord_execute_refuse(core, task, MODEL_REASON_KEY_EMPTY);
+    if (!coord_admin_check_key(core, task))
         return;
-    }
+    key = coord_keys_find(&core->keys, coord_task_name(task));
+    holder = key ? coord_key_holder(key) : NULL;
     if (!holder) {
         reply_unlocked(core, task);
         coord_task_finish(core, task);

@@ -232,6 +232,28 @@ Test(core_kept_locks, free_of_what_is_free)
     driver_deinit(&d);
 }
 
+Test(core_kept_locks, free_checks_its_key)
+{
+    static const uint8_t bytes[MODEL_KEY_MAX + 1];
+    struct model_call *call;
+
+    begin(false);
+    call = driver_new_call(&d, MODEL_CALL_FREE_LOCK);
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_KEY_EMPTY);
+    call->context = NULL;
+    call->request.key_status.key = rt_bytes_of(bytes, sizeof(bytes));
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_KEY_TOO_LONG);
+    cr_assert_str_eq(call->response.error.message, "key has 256 bytes, valid are 1 to 255");
+    call->context = NULL;
+    call->request.key_status.key.size--;
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
 Test(core_kept_locks, free_that_does_not_commit)
 {
     struct model_call *call;
@@ -245,10 +267,6 @@ Test(core_kept_locks, free_that_does_not_commit)
     driver_commit(&d, STORE_FULL);
     driver_expect(driver_reason(call), MODEL_REASON_DISK_FULL);
     expect_holder("k", "esi-a");
-    (void)driver_free_call(call);
-    call = driver_new_call(&d, MODEL_CALL_FREE_LOCK);
-    driver_submit(&d, call);
-    driver_expect(driver_reason(call), MODEL_REASON_KEY_EMPTY);
     (void)driver_free_call(call);
     driver_deinit(&d);
 }
