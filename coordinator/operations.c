@@ -49,20 +49,13 @@ static bool is_operation(const struct coord_task *task)
     return kind == MODEL_CALL_LOCK;
 }
 
-void coord_operations_note(struct coord_core *core, const struct coord_task *task)
+static void append_line(struct rt_buffer *buffer, const struct coord_task *task)
 {
-    struct rt_buffer *buffer = &core->operations;
     const struct model_call *call = task->call;
     bool is_lock = call->request.kind == MODEL_CALL_LOCK;
     enum model_statement_kind kind = is_lock ? MODEL_STATEMENT_GET : call->request.execute.kind;
     const char *instance = instance_of(call);
 
-    if (!core->config.operation_log || !is_operation(task))
-        return;
-    if (buffer->size + LINE_MAX_BYTES > COORD_OPERATIONS_MAX) {
-        core->n_operations_lost++;
-        return;
-    }
     rt_buffer_printf(buffer,
                      "esi=%s statement=%s key=", task->session ? task->session->row.name : "-",
                      model_statement_kind_name(kind));
@@ -72,6 +65,16 @@ void coord_operations_note(struct coord_core *core, const struct coord_task *tas
     if (*instance != '\0')
         rt_buffer_printf(buffer, " instance=%s", instance);
     rt_buffer_printf(buffer, " result=%s\n", result_of(call));
+}
+
+void coord_operations_note(struct coord_core *core, const struct coord_task *task)
+{
+    if (!core->config.operation_log || !is_operation(task))
+        return;
+    if (core->operations.size + LINE_MAX_BYTES > COORD_OPERATIONS_MAX)
+        core->n_operations_lost++;
+    else
+        append_line(&core->operations, task);
 }
 
 size_t coord_core_take_operations(struct coord_core *core, struct rt_buffer *ret_lines)
