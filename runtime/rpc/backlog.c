@@ -10,11 +10,16 @@
  */
 #include "runtime/rpc/server_internal.h"
 
-/* Server lock held. */
+/* Server lock held. Who has sent something goes behind the others; who has only got more to send
+ * does not. */
 static void charge(struct rpc_server *server, struct rpc_call *call, size_t size)
 {
-    server->backlog_bytes += size - atomic_load(&call->backlog_bytes);
+    size_t before = atomic_load(&call->backlog_bytes);
+
+    server->backlog_bytes += size - before;
     atomic_store(&call->backlog_bytes, size);
+    if (before > 0 && size >= before)
+        return;
     rt_list_remove(&call->backlog_link);
     if (size > 0)
         rt_list_push_back(&server->backlog, &call->backlog_link);

@@ -135,7 +135,20 @@ void raw_peer_greet(int fd)
     send_frame(fd, &frame, FRAME_WINDOW_UPDATE, 0, 0);
 }
 
-void raw_peer_expand(int fd, uint32_t number, uint32_t size)
+static void open_call(int fd, const char *path)
+{
+    struct frame frame = {0};
+
+    put_header(&frame, ":method", "POST");
+    put_header(&frame, ":scheme", "http");
+    put_header(&frame, ":path", path);
+    put_header(&frame, ":authority", "localhost");
+    put_header(&frame, "te", "trailers");
+    put_header(&frame, "content-type", "application/grpc");
+    send_frame(fd, &frame, FRAME_HEADERS, FLAG_END_HEADERS, 1);
+}
+
+static void send_item(int fd, uint32_t number, uint32_t size, int flags)
 {
     uint8_t data[DATA_MAX] = {0};
     uint8_t packed[DATA_MAX + 16];
@@ -144,18 +157,26 @@ void raw_peer_expand(int fd, uint32_t number, uint32_t size)
     size_t packed_size;
 
     rt_assert(size <= DATA_MAX);
-    put_header(&frame, ":method", "POST");
-    put_header(&frame, ":scheme", "http");
-    put_header(&frame, ":path", "/rpctest.v1.EchoService/Expand");
-    put_header(&frame, ":authority", "localhost");
-    put_header(&frame, "te", "trailers");
-    put_header(&frame, "content-type", "application/grpc");
-    send_frame(fd, &frame, FRAME_HEADERS, FLAG_END_HEADERS, 1);
-
     item_init(&item, number, data, size);
     packed_size = rpctest__v1__item__pack(&item, packed);
     put_number(&frame, 0, 1);
     put_number(&frame, (uint32_t)packed_size, 4);
     put(&frame, packed, packed_size);
-    send_frame(fd, &frame, FRAME_DATA, FLAG_END_STREAM, 1);
+    send_frame(fd, &frame, FRAME_DATA, flags, 1);
+}
+
+void raw_peer_expand(int fd, uint32_t number, uint32_t size)
+{
+    open_call(fd, "/rpctest.v1.EchoService/Expand");
+    send_item(fd, number, size, FLAG_END_STREAM);
+}
+
+void raw_peer_open_chat(int fd)
+{
+    open_call(fd, "/rpctest.v1.EchoService/Chat");
+}
+
+void raw_peer_say(int fd, uint32_t size)
+{
+    send_item(fd, 1, size, 0);
 }

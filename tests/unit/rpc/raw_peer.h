@@ -20,4 +20,9 @@ void raw_peer_greet_shut(int fd);
 /* EchoService.Expand: `number` answers of `size` bytes, `size` <= 16000. After a greeting. */
 void raw_peer_expand(int fd, uint32_t number, uint32_t size);
 
+/* EchoService.Chat, after a greeting; then as often as wanted a message of `size` bytes, `size` <=
+ * 16000, which is answered by its like. */
+void raw_peer_open_chat(int fd);
+void raw_peer_say(int fd, uint32_t size);
+
 #endif

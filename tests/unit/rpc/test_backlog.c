@@ -81,6 +81,38 @@ Test(backlog, one_byte_past_it_the_one_that_waits_longest_ends)
     rig_deinit(&rig);
 }
 
+/* One more message to a client that takes no byte of the answers; returns as ask() does. */
+static void say(int fd)
+{
+    unsigned n_messages = latch_count(&rig.echo.messages);
+    struct answer answer;
+
+    raw_peer_say(fd, ANSWER_SIZE);
+    latch_wait(&rig.echo.messages, n_messages + 1);
+    cr_assert_eq(rig_command(&rig, ECHO_LATER, "", &answer), RT_OK);
+}
+
+Test(backlog, who_only_asks_for_more_still_waits_longest)
+{
+    int chat;
+    int other;
+
+    begin(3 * answer_bytes() - 1);
+    chat = raw_peer_connect(rig.address);
+    raw_peer_greet_shut(chat);
+    raw_peer_open_chat(chat);
+    say(chat);
+    other = ask();
+    cr_assert_eq(latch_count(&rig.failures), 0);
+    say(chat);
+    latch_wait(&rig.failures, 1);
+    cr_assert_eq(rig.last_failure.code, RT_RESOURCE_EXHAUSTED);
+    cr_assert_str_eq(rig.last_failure.method, "/rpctest.v1.EchoService/Chat");
+    (void)close(other);
+    (void)close(chat);
+    rig_deinit(&rig);
+}
+
 Test(backlog, small_answers_are_not_counted)
 {
     struct answer answer;
