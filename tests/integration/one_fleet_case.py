@@ -28,19 +28,10 @@ class OneFleetCase(FleetCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Fleet(instances="a", instance_options=cls.INSTANCE_OPTIONS)
-        try:
-            cls.cluster.start()
-            cls.owner_ = cls.cluster.owner("a")
-            cls.cluster_id = cls.owner_.status().cluster_id
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.owner_.close()
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(
+            Fleet(instances="a", instance_options=cls.INSTANCE_OPTIONS))
+        cls.owner_ = cls.enterClassContext(cls.cluster.owner("a"))
+        cls.cluster_id = cls.owner_.status().cluster_id
 
     def setUp(self):
         self.client = self.cluster.session("client")

@@ -1,5 +1,4 @@
 """`redistinto bench`: what it counts on each path, its JSON, its exit codes. Never how fast it is."""
-import contextlib
 import json
 import signal
 import subprocess
@@ -55,13 +54,7 @@ class Runs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        with contextlib.ExitStack() as stack:
-            cls.cluster = stack.enter_context(Cluster(instances=2))
-            cls.stack = stack.pop_all()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
+        cls.cluster = cls.enterClassContext(Cluster(instances=2))
 
     def bench(self, *arguments):
         return self.cluster.cli("-o", "json", "bench", *arguments)

@@ -128,16 +128,8 @@ class WithCluster(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster("--entries", "100", "--entry-size", "10", instances=2)
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(
+            Cluster("--entries", "100", "--entry-size", "10", instances=2))
 
     def cli(self, *arguments, **keywords):
         return self.cluster.cli(*arguments, **keywords)

@@ -77,16 +77,7 @@ class WithCluster(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster()
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(Cluster())
 
     def client(self, *arguments, **keywords):
         client = Statements(self.cluster.coordinator, *arguments, **keywords)

@@ -123,16 +123,7 @@ class WithCoordinator(FleetCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Fleet("--session-lease", "5s", instances="ab")
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(Fleet("--session-lease", "5s", instances="ab"))
 
     def test_exit_0_and_fields(self):
         script = self.assert_ok(self.cluster.esi("GET f\nSET f v\nSTORE f\n", "fields.esi"))

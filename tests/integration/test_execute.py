@@ -25,16 +25,7 @@ class Execute(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(*cls.OPTIONS, instances=3)
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(Cluster(*cls.OPTIONS, instances=3))
 
     def session(self, name="test"):
         session = api.Session(self.cluster.coordinator, name)

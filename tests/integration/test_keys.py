@@ -17,17 +17,8 @@ class KeysCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster("--entries", ENTRIES, "--entry-size", ENTRY_SIZE, *cls.OPTIONS,
-                              instances=2)
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(
+            Cluster("--entries", ENTRIES, "--entry-size", ENTRY_SIZE, *cls.OPTIONS, instances=2))
 
     def cli(self, *arguments, **keywords):
         return self.cluster.cli(*arguments, **keywords)

@@ -27,22 +27,11 @@ class Routes(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.fleet = Fleet(instances="ab")
-        try:
-            cls.fleet.start()
-            cls.fleet.kill("a")
-            cls.fleet.start_instance("a")  # so that there is an earlier life of it
-            cls.owner, cls.other = cls.fleet.owner("a"), cls.fleet.owner("b")
-            cls.cluster_id = cls.owner.status().cluster_id
-        except BaseException:
-            cls.fleet.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.owner.close()
-        cls.other.close()
-        cls.fleet.close()
+        cls.fleet = cls.enterClassContext(Fleet(instances="ab"))
+        cls.fleet.kill("a")
+        cls.fleet.start_instance("a")  # so that there is an earlier life of it
+        cls.owner, cls.other = (cls.enterClassContext(cls.fleet.owner(name)) for name in "ab")
+        cls.cluster_id = cls.owner.status().cluster_id
 
     def setUp(self):
         self.session = self.fleet.session("holder")

@@ -73,16 +73,7 @@ class ShellCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(*cls.OPTIONS, instances=2)
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(Cluster(*cls.OPTIONS, instances=2))
 
     def shell(self, text, *options, **keywords):
         """From a pipe, to its end."""

@@ -26,17 +26,9 @@ class Shared(FleetCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Fleet(*cls.OPTIONS, instances="ab",
-                            instance_options=["--entries", "100", "--entry-size", "10"])
-        try:
-            cls.cluster.start()
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(
+            Fleet(*cls.OPTIONS, instances="ab",
+                  instance_options=["--entries", "100", "--entry-size", "10"]))
 
     def holder(self, name="holder"):
         session = self.cluster.session(name)

@@ -206,19 +206,10 @@ class Answers(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(instances=2)
-        try:
-            cls.cluster.start()
-            for key in ("k", "gone"):
-                if cls.cluster.cli("put", key, "v").code != 0:
-                    raise AssertionError(f"{key} cannot be put")
-        except BaseException:
-            cls.cluster.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
+        cls.cluster = cls.enterClassContext(Cluster(instances=2))
+        for key in ("k", "gone"):
+            if cls.cluster.cli("put", key, "v").code != 0:
+                raise AssertionError(f"{key} cannot be put")
 
     def start(self, verb, *options, stdout=subprocess.PIPE):
         arguments, given, _ = ROWS[verb]

@@ -31,16 +31,7 @@ class BufCurl(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.fleet = Fleet(instances="a")
-        try:
-            cls.fleet.start()
-        except BaseException:
-            cls.fleet.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.fleet.close()
+        cls.fleet = cls.enterClassContext(Fleet(instances="a"))
 
     def curl(self, address, path, *options):
         return subprocess.run(

@@ -48,16 +48,7 @@ class Client(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.fleet = Fleet(instances="ab")
-        try:
-            cls.fleet.start()
-        except BaseException:
-            cls.fleet.close()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.fleet.close()
+        cls.fleet = cls.enterClassContext(Fleet(instances="ab"))
 
     def setUp(self):
         self.a, self.b = self.session("a"), self.session("b")
