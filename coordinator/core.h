@@ -41,7 +41,7 @@ struct coord_config {
 
 struct coord_core;
 
-/* `config` and `env` are copied; env->ctx must outlive the core. */
+/* `config` and `env` are copied; env->ctx and the strings of `config` must outlive the core. */
 struct coord_core *coord_core_new(const struct coord_config *config, const struct rt_env *env);
 
 /* Frees the core and every call it made. Inbound calls still inside must have been answered or are
