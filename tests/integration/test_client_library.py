@@ -158,6 +158,21 @@ class WithCluster(unittest.TestCase):
         self.assertEqual(other.batch("LOCK d", "LOCK d:2"), ["ok", "ok"])
 
 
+class Large(unittest.TestCase):
+    """More at once than any queue on the way has room for."""
+
+    def test_many_large_values_for_one_owner(self):
+        n, value = 400, "v" * 65536
+        writes = [f"PUT large:{i} {value}" for i in range(n)]
+        with Cluster("--entries", "8192", "--entry-size", "4KiB", instances=1) as cluster, \
+                Statements(cluster.coordinator, 60000) as client:
+            for _ in range(2):  # with the routes of the first time all leave in one step
+                self.assertEqual(client.batch(*writes), ["ok"] * n)
+            self.assertEqual(client.batch(*(f"READ large:{i}" for i in range(n))),
+                             [f"ok {value}"] * n)
+            self.assertEqual(client.end(), 0)
+
+
 class Routes(unittest.TestCase):
     """What a client remembers, seen by keeping the coordinator from answering."""
 
