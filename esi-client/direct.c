@@ -39,7 +39,9 @@ void esi_direct_fail(struct esi_direct *direct, struct esi_operation *operation,
 
     esi_exchange_give_up(&operation->exchange);
     maybe = operation->exchange.maybe && operation->call->request.kind != MODEL_CALL_READ;
-    if (!operation->is_releasing) {
+    if (operation->is_releasing) {
+        esi_direct_release_later(direct, operation);
+    } else {
         response->code = failure->code;
         response->responder = failure->responder;
         response->error = failure->error;

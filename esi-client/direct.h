@@ -15,9 +15,9 @@
  * Locks. The first LOCK opens a session, which is kept until esi_direct_close(). Operations on a
  * key that is locked here carry its token by themselves. A LOCK that ends without its lock leaves
  * none behind: the core goes on until it can give it back. STORE and PUT give theirs back: they are
- * answered after that, and are OK even when that failed (the session's end does it). A lock whose
- * session was lost stays lost: operations on its key fail with SESSION_UNKNOWN until the key is
- * locked again or UNLOCK says that nobody relies on it.
+ * answered after that, or OK at their deadline, and the core goes on with it. A lock whose session
+ * was lost stays lost: operations on its key fail with SESSION_UNKNOWN until the key is locked
+ * again or UNLOCK says that nobody relies on it.
  *
  * Failures. error.applied is NO only when the operation had and will have no effect; else it may
  * have been applied. A hint of an owner serves READ and SET at once; STORE, PUT and DELETE ask the

@@ -139,24 +139,34 @@ void esi_direct_lock_go_on(struct esi_direct *direct, struct esi_operation *oper
         esi_direct_answer(direct, operation);
 }
 
-void esi_direct_abandon(struct esi_direct *direct, const struct esi_operation *operation)
+/* A LOCK of the core's own on the operation's key, in its session; NULL without memory. */
+static struct esi_operation *begin_cleanup(struct esi_direct *direct,
+                                           const struct esi_operation *operation)
 {
+    struct model_call *call = model_call_new(MODEL_CALL_LOCK);
     struct esi_operation *cleanup;
-    struct model_call *call;
 
-    if (operation->is_cleanup || direct->is_closing || !is_of_session(direct, operation) ||
-        esi_locks_find(&direct->locks, operation->key).held || find_lock(direct, operation, false))
-        return;
-    call = model_call_new(MODEL_CALL_LOCK);
     if (!rt_arena_copy(&call->arena, operation->key, &call->request.lock.key)) {
         (void)model_call_free(call);
-        return;
+        return NULL;
     }
     direct->n_cleanups++;
     cleanup = esi_direct_begin(direct, call);
     cleanup->is_cleanup = true;
     cleanup->session = operation->session;
-    send_lock(direct, cleanup);
+    return cleanup;
+}
+
+void esi_direct_abandon(struct esi_direct *direct, const struct esi_operation *operation)
+{
+    struct esi_operation *cleanup;
+
+    if (operation->is_cleanup || direct->is_closing || !is_of_session(direct, operation) ||
+        esi_locks_find(&direct->locks, operation->key).held || find_lock(direct, operation, false))
+        return;
+    cleanup = begin_cleanup(direct, operation);
+    if (cleanup)
+        send_lock(direct, cleanup);
 }
 
 static void on_session_over(struct esi_direct *direct, struct esi_operation *operation)
@@ -271,6 +281,20 @@ void esi_direct_release(struct esi_direct *direct, struct esi_operation *operati
     operation->exchange =
         esi_exchange_begin(direct->config.coordinator_address, operation->exchange.deadline_us);
     esi_direct_unlock_go_on(direct, operation);
+}
+
+void esi_direct_release_later(struct esi_direct *direct, const struct esi_operation *operation)
+{
+    struct esi_operation *cleanup;
+
+    if (operation->is_cleanup || direct->is_closing || !is_of_session(direct, operation))
+        return;
+    cleanup = begin_cleanup(direct, operation);
+    if (!cleanup)
+        return;
+    cleanup->lock_token = operation->lock_token;
+    esi_locks_forget(&direct->locks, operation->key, operation->lock_token);
+    esi_direct_release(direct, cleanup);
 }
 
 void esi_direct_unlock_answer(struct esi_direct *direct, struct esi_operation *operation,

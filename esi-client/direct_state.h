@@ -60,7 +60,7 @@ struct esi_operation {
     bool was_hinted; /* an owner's hint was followed at once */
     bool awaits_session;
     bool is_releasing; /* has had its effect; gives its lock back */
-    bool is_cleanup;   /* of the core: a LOCK that nobody waits for any more; owns its call */
+    bool is_cleanup;   /* of the core: a LOCK that nobody wants any more; owns its call */
 };
 
 struct esi_direct {
@@ -179,6 +179,9 @@ void esi_direct_abandon(struct esi_direct *direct, const struct esi_operation *o
 
 /* The operation is done at its owner: gives its lock back before it is answered. */
 void esi_direct_release(struct esi_direct *direct, struct esi_operation *operation);
+
+/* It will be answered without that: the core goes on with it for as long as the session lives. */
+void esi_direct_release_later(struct esi_direct *direct, const struct esi_operation *operation);
 
 /* The coordinator does not know this session any more. */
 void esi_direct_lose_session(struct esi_direct *direct, const struct model_id *session,

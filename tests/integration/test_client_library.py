@@ -214,6 +214,17 @@ class Routes(unittest.TestCase):
             with Statements(cluster.coordinator) as client:
                 self.assertIn(client.run("READ a"), ("ok 1", "ok 2"))
 
+    def test_store_gives_its_lock_back_once_the_coordinator_answers_again(self):
+        with Cluster(*LONG_LEASE, instances=1) as cluster, \
+                Statements(cluster.coordinator, SHORT_MS) as client, \
+                Statements(cluster.coordinator) as other:
+            self.assertEqual(client.batch("PUT a 1", "PUT b 1"), ["ok"] * 2)
+            self.assertEqual(client.batch("LOCK a", "LOCK b"), ["ok 1"] * 2)
+            cluster.pause("coordinator")
+            self.assertEqual(client.batch("STORE a", "PUT b 2"), ["ok"] * 2)
+            cluster.resume("coordinator")
+            self.assertEqual(other.batch("LOCK a", "LOCK b"), ["ok 1", "ok 2"])
+
     def test_lock_outlives_the_coordinators_process(self):
         with Cluster(*LONG_LEASE, instances=1) as cluster, \
                 Statements(cluster.coordinator) as client:

@@ -201,10 +201,72 @@ Test(direct_locks, a_store_is_ok_though_its_lock_could_not_be_given_back)
     direct_rig_pass(&rig, 100000);
     direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_UNLOCK), MODEL_REASON_INVALID_FIELD);
     direct_rig_expect_ok(&rig, operation);
-    operation = run(&rig, MODEL_CALL_STORE, 2);
-    while (!direct_rig_is_answered(&rig, operation))
-        (void)direct_rig_wake(&rig);
+    /* Once more, and not again after that refusal. */
+    direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_UNLOCK), MODEL_REASON_INVALID_FIELD);
+    direct_rig_pass(&rig, ESI_RETRY_BACKOFF_MAX_US);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    direct_rig_deinit(&rig);
+}
+
+/* A STORE that is answered without having given its lock of token 8 back; the attempt after it. */
+static struct model_call *store_without_unlock(struct direct_rig *rig)
+{
+    const struct model_call *operation;
+
+    init_locked(rig);
+    operation = run(rig, MODEL_CALL_STORE, 1);
+    while (!direct_rig_is_answered(rig, operation))
+        (void)direct_rig_wake(rig);
+    direct_rig_expect_ok(rig, operation);
+    for (size_t n = direct_rig_n_calls(rig); n > 1; n--)
+        direct_rig_ok(rig, direct_rig_take(rig, MODEL_CALL_UNLOCK), 0);
+    return direct_rig_take(rig, MODEL_CALL_UNLOCK);
+}
+
+Test(direct_locks, a_lock_that_a_store_could_not_give_back_in_time_is_given_back_later)
+{
+    struct direct_rig rig;
+    struct model_call *call = store_without_unlock(&rig);
+
+    cr_assert_eq(token_of(&rig, MODEL_CALL_SET), 0, "it is of no use any more");
+    for (int i = 0; i < 2 * ESI_RETRY_ATTEMPTS_MAX; i++) {
+        direct_rig_fail_plain(&rig, call, RT_UNAVAILABLE);
+        direct_rig_pass(&rig, ESI_RETRY_BACKOFF_MAX_US);
+        call = direct_rig_take(&rig, MODEL_CALL_UNLOCK);
+        cr_assert_eq(call->request.unlock.lock_token, 8);
+    }
+    direct_rig_ok(&rig, call, 0);
+    direct_rig_pass(&rig, ESI_RETRY_BACKOFF_MAX_US);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    direct_rig_deinit(&rig);
+}
+
+Test(direct_locks, a_new_lock_waits_for_the_one_that_is_given_back_later)
+{
+    struct direct_rig rig;
+    struct model_call *call = store_without_unlock(&rig);
+    struct model_call *operation = direct_rig_submit(&rig, MODEL_CALL_LOCK, "k");
+
+    direct_rig_pass(&rig, 100000);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    direct_rig_ok(&rig, call, 0);
+    direct_rig_pass(&rig, 20000);
+    call = direct_rig_take(&rig, MODEL_CALL_LOCK);
+    model_response_ok(&call->response, MODEL_CALL_LOCK);
+    call->response.lock.lock_token = 9;
+    esi_direct_call_done(rig.direct, call);
     direct_rig_expect_ok(&rig, operation);
+    cr_assert_eq(token_of(&rig, MODEL_CALL_SET), 9);
+    direct_rig_deinit(&rig);
+}
+
+Test(direct_locks, the_end_of_the_session_ends_what_is_given_back_later)
+{
+    struct direct_rig rig;
+
+    direct_rig_fail(&rig, store_without_unlock(&rig), MODEL_REASON_SESSION_UNKNOWN);
+    direct_rig_pass(&rig, ESI_RETRY_BACKOFF_MAX_US);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
     direct_rig_deinit(&rig);
 }
 
