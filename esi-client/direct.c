@@ -78,7 +78,8 @@ void esi_direct_send(struct esi_direct *direct, struct esi_operation *operation,
         esi_direct_arm(direct, esi_exchange_wakeup_us(exchange));
 }
 
-/* What the core wants for itself goes on as long as its session. */
+/* What the core wants for itself goes on as long as its session; waiting in line is bounded by the
+ * deadline alone. */
 static bool may_retry(struct esi_direct *direct, const struct esi_operation *operation,
                       uint64_t at_us)
 {
@@ -86,8 +87,11 @@ static bool may_retry(struct esi_direct *direct, const struct esi_operation *ope
 
     if (operation->is_cleanup)
         return true;
-    return at_us < exchange->deadline_us && exchange->n_attempts < ESI_RETRY_ATTEMPTS_MAX &&
-           esi_retry_budget_spend(&direct->budget, esi_direct_now_us(direct));
+    if (at_us >= exchange->deadline_us)
+        return false;
+    return operation->is_in_line ||
+           (exchange->n_attempts < ESI_RETRY_ATTEMPTS_MAX &&
+            esi_retry_budget_spend(&direct->budget, esi_direct_now_us(direct)));
 }
 
 bool esi_direct_pause(struct esi_direct *direct, struct esi_operation *operation,

@@ -238,6 +238,7 @@ void esi_direct_lock_answer(struct esi_direct *direct, struct esi_operation *ope
     /* A lock that was not granted in time is the normal course of a long wait. */
     if (response->code == RT_DEADLINE_EXCEEDED)
         operation->exchange.n_attempts = 1;
+    operation->is_in_line = response->error.reason == MODEL_REASON_DEADLINE_EXCEEDED;
     reaction = esi_retry_reaction(response->code, &response->error);
     if (reaction == ESI_REACTION_SESSION_LOST)
         esi_direct_lose_session(direct, &operation->session, response);

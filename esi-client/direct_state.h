@@ -59,6 +59,7 @@ struct esi_operation {
     uint64_t incarnation;
     bool was_hinted; /* an owner's hint was followed at once */
     bool awaits_session;
+    bool is_in_line; /* a LOCK: its turn had not come when its last attempt was answered */
     bool is_releasing; /* has had its effect; gives its lock back */
     bool is_cleanup;   /* of the core: a LOCK that nobody wants any more; owns its call */
 };

@@ -470,6 +470,28 @@ Test(direct_locks, close_waits_two_seconds_at_most)
 
 /* ---- waiting for a lock ---------------------------------------------------------------------- */
 
+/* More than the retries that failures have. */
+Test(direct_locks, many_long_waits_are_no_failures)
+{
+    struct direct_rig rig;
+    struct model_call *operations[200];
+
+    direct_rig_init(&rig);
+    direct_rig_lock(&rig, "other", 7);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++)
+        operations[i] = direct_rig_submit(&rig, MODEL_CALL_LOCK, "k");
+    for (int round = 0; round < 3; round++) {
+        cr_assert_eq(direct_rig_n_calls(&rig), RT_ARRAY_SIZE(operations));
+        for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++)
+            direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_LOCK),
+                            MODEL_REASON_DEADLINE_EXCEEDED);
+        direct_rig_pass(&rig, 100000);
+    }
+    for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++)
+        cr_assert_not(direct_rig_is_answered(&rig, operations[i]));
+    direct_rig_deinit(&rig);
+}
+
 Test(direct_locks, a_long_wait_is_no_failure)
 {
     struct direct_rig rig;
