@@ -3,6 +3,7 @@
  * order of the lines, then they are applied, [common] first. Invariant: nothing is applied when
  * anything is wrong. The main thread, before others start.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <ini.h>
 #include <string.h>
@@ -59,8 +60,13 @@ static char *fail_long_line(struct file *file)
     return NULL;
 }
 
+static bool is_blank(int c)
+{
+    return c != '\n' && isspace(c);
+}
+
 /* For inih, as fgets; counts lines and sees what fgets would hide. `size` has room for the longest
- * line and its end. */
+ * line and its end. An indented line would be more of the value before it: the blanks go. */
 static char *read_line(char *text, int size, void *stream)
 {
     struct file *file = stream;
@@ -76,12 +82,14 @@ static char *read_line(char *text, int size, void *stream)
             return fail_line(file, "the file has too many lines");
         if (c == '\0')
             return fail_line(file, "the file is no text");
+        if (n == 0 && is_blank(c))
+            continue;
         if (n == RT_OPTION_FILE_LINE_MAX && c != '\n')
             return fail_long_line(file);
         text[n++] = (char)c;
     }
     text[n] = '\0';
-    if (text[strspn(text, " \t")] == '[')
+    if (text[0] == '[')
         file->section_line = file->line;
     return n > 0 ? text : NULL;
 }

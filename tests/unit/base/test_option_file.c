@@ -222,6 +222,16 @@ Test(option_file, sections_may_be_continued)
     cr_assert_eq(config.count, 6);
 }
 
+Test(option_file, lines_may_be_indented)
+{
+    EXPECT_OK("--config", write_file("  [instance]\n  name = a b\n\t count = 6\n \t\n"
+                                     "  ; comment\n  timeout = 2s\n  [cli.own]\n    port = 80"));
+    cr_assert_str_eq(config.name, "a b");
+    cr_assert_eq(config.count, 6);
+    cr_assert_eq(config.timeout_ms, 2000);
+    cr_assert_eq(own.port, 80);
+}
+
 static void expect_bad_line(const char *text, int line, const char *message)
 {
     RT_CLEANUP(rt_freep) char *place = rt_xasprintf("%s:%d: ", write_file(text), line);
@@ -250,7 +260,8 @@ Test(option_file, mistakes_name_file_and_line)
     expect_bad_line("[instance\nname = x\n", 1, "not of the form");
     expect_bad_line("[instance]\nhelp = true\n", 2, "unknown option 'help'");
     expect_bad_line("[instance]\nconfig = /x\n", 2, "unknown option 'config'");
-    expect_bad_line("[instance]\nname = x\n  count = 3\n", 3, "set twice");
+    expect_bad_line("[instance]\n  name = x\n\n  [instances]\n  nope = 1\n", 4,
+                    "unknown section [instances]");
     expect_bad_line("[instance]\ntimeout = soon\n", 2, "'soon' is not a duration");
 }
 
