@@ -1,7 +1,6 @@
 /*
  * One statement of a verb: see statement.h. Invariant: all attempts at one request carry the same
- * request_id, and requests follow each other, so that the one under way is also the oldest that is
- * not done. The client's thread.
+ * request_id, also those before and after a lock that it turned out to need. The client's thread.
  */
 #include "cli/statement.h"
 
@@ -15,12 +14,23 @@ enum {
     AWAIT_MAX_MS = 10 * 1000 /* in a session whose lease is not known */
 };
 
+/* All of its attempts carry the same. */
+struct request {
+    uint64_t seq;
+    uint64_t first_version; /* known when an attempt was sent first whose effect is possible */
+    bool maybe;             /* an attempt may have had its effect */
+};
+
 struct run {
     struct cli_context *context;
     struct cli_client *client;
     const struct cli_statement *statement;
     struct model_id session_id;
-    struct model_request_id request_id; /* of the request under way */
+    struct model_id client_id;
+    struct request request; /* under way */
+    uint64_t last_seq;
+    uint64_t done_below;    /* lower than all of them */
+    uint64_t known_version; /* highest placement version heard of; at least 1 */
     uint64_t await_ms;
     char holder[MODEL_NAME_MAX + 1]; /* the last one that was waited for */
 };
@@ -38,49 +48,66 @@ static bool may_repeat(const struct run *run, const struct model_response *respo
                             esi_retry_delay_us(n_failed, response->error.retry_after_ms, random));
 }
 
-static struct model_call *attempt(const struct run *run, enum model_statement_kind kind,
+static void carry_out(struct run *run, struct model_call *call)
+{
+    uint64_t version;
+
+    (void)!cli_client_call(run->client, call);
+    version = call->response.responder.placement_version;
+    if (version > run->known_version)
+        run->known_version = version;
+}
+
+static struct model_call *attempt(struct run *run, enum model_statement_kind kind,
                                   uint64_t deadline_us)
 {
     const struct cli_statement *statement = run->statement;
-    struct model_call *call = model_call_new(MODEL_CALL_EXECUTE);
-    bool is_its_own = kind == statement->kind;
+    struct model_call *sent = model_call_new(MODEL_CALL_EXECUTE);
+    struct model_execute_request *execute = &sent->request.execute;
 
-    call->deadline_us = deadline_us;
-    call->request.execute = (struct model_execute_request){
+    if (!run->request.maybe)
+        run->request.first_version = run->known_version;
+    sent->deadline_us = deadline_us;
+    *execute = (struct model_execute_request){
         .session_id = run->session_id,
-        .request_id = run->request_id,
-        .done_below = run->request_id.seq,
+        .request_id = {run->client_id, run->request.seq},
+        .done_below = run->done_below,
+        .first_version = run->request.maybe ? run->request.first_version : 0,
         .kind = kind,
         .key = statement->key,
     };
-    if (is_its_own) {
-        call->request.execute.value = statement->value;
-        call->request.execute.has_last_set = statement->has_last_set;
-        call->request.execute.last_set = statement->last_set;
-        call->request.execute.has_if_version = statement->has_if_version;
-        call->request.execute.if_version = statement->if_version;
+    if (kind == statement->kind) {
+        execute->value = statement->value;
+        execute->has_last_set = statement->has_last_set;
+        execute->last_set = statement->last_set;
+        execute->has_if_version = statement->has_if_version;
+        execute->if_version = statement->if_version;
     }
-    (void)!cli_client_call(run->client, call);
-    return call;
+    carry_out(run, sent);
+    return sent;
 }
 
 /* With its retries. No token is sent: the coordinator knows what the session holds. */
-static struct model_call *request(struct run *run, enum model_statement_kind kind)
+static struct model_call *repeat(struct run *run, enum model_statement_kind kind)
 {
     uint32_t n_failed = 0;
-    bool maybe = false;
-    struct model_call *call;
+    struct model_call *sent;
 
-    run->request_id.seq++;
-    while ((call = attempt(run, kind, RT_NEVER))->response.code != RT_OK) {
-        maybe |= call->response.error.applied != MODEL_APPLIED_NO;
-        if (!may_repeat(run, &call->response, ++n_failed))
+    while ((sent = attempt(run, kind, RT_NEVER))->response.code != RT_OK) {
+        run->request.maybe |= sent->response.error.applied != MODEL_APPLIED_NO;
+        if (!may_repeat(run, &sent->response, ++n_failed))
             break;
-        (void)model_call_free(call);
+        (void)model_call_free(sent);
     }
-    if (call->response.code != RT_OK && maybe)
-        call->response.error.applied = MODEL_APPLIED_MAYBE;
-    return call;
+    if (sent->response.code != RT_OK && run->request.maybe)
+        sent->response.error.applied = MODEL_APPLIED_MAYBE;
+    return sent;
+}
+
+static struct model_call *request(struct run *run, enum model_statement_kind kind)
+{
+    run->request = (struct request){.seq = ++run->last_seq};
+    return repeat(run, kind);
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -109,20 +136,20 @@ static struct model_call *await_turn(struct run *run)
 
     for (;;) {
         uint64_t now_us = rt_env_now_us(cli_client_env(run->client));
-        struct model_call *call;
+        struct model_call *sent;
         enum rt_code code;
 
-        run->request_id.seq++;
-        call = attempt(run, MODEL_STATEMENT_AWAIT, now_us + run->await_ms * 1000);
-        code = call->response.code;
+        run->request = (struct request){.seq = ++run->last_seq};
+        sent = attempt(run, MODEL_STATEMENT_AWAIT, now_us + run->await_ms * 1000);
+        code = sent->response.code;
         if (code == RT_OK)
-            return model_call_free(call);
+            return model_call_free(sent);
         /* Not yet: the normal course of a long wait, as long as there is time. */
         if (code == RT_DEADLINE_EXCEEDED && cli_client_pause(run->client, 0))
             n_failed = 0;
-        else if (code == RT_DEADLINE_EXCEEDED || !may_repeat(run, &call->response, ++n_failed))
-            return call;
-        (void)model_call_free(call);
+        else if (code == RT_DEADLINE_EXCEEDED || !may_repeat(run, &sent->response, ++n_failed))
+            return sent;
+        (void)model_call_free(sent);
     }
 }
 
@@ -169,23 +196,25 @@ static bool lacks_lock(const struct cli_statement *statement, const struct model
            (creates && reason == MODEL_REASON_KEY_NOT_IDENTIFIED);
 }
 
-/* In a session of its own: with the lock if it must. */
+/* In a session of its own: with the lock if it must. An attempt before the one that was refused for
+ * want of it may have had its effect, so the request stays the same. */
 static struct model_call *write_alone(struct run *run)
 {
-    struct model_call *call = request(run, run->statement->kind);
+    struct model_call *sent = request(run, run->statement->kind);
+    struct request write = run->request;
     struct model_call *locked;
 
-    if (!lacks_lock(run->statement, &call->response))
-        return call;
+    if (!lacks_lock(run->statement, &sent->response))
+        return sent;
+    (void)model_call_free(sent);
     locked = lock(run);
     if (locked->response.code != RT_OK) {
-        (void)model_call_free(call);
-        locked->response.error.applied = MODEL_APPLIED_NO; /* the write */
+        locked->response.error.applied = write.maybe ? MODEL_APPLIED_MAYBE : MODEL_APPLIED_NO;
         return locked;
     }
     (void)model_call_free(locked);
-    (void)model_call_free(call);
-    return request(run, run->statement->kind);
+    run->request = write;
+    return repeat(run, run->statement->kind);
 }
 
 /* READ asks first, since GET would create the key. */
@@ -227,18 +256,19 @@ static struct model_call *run_in_given(struct run *run)
 
 static struct model_call *open_session(struct run *run)
 {
-    struct model_call *call = model_call_new(MODEL_CALL_OPEN_SESSION);
-    struct model_open_session_request *open = &call->request.open_session;
+    struct model_call *opening = model_call_new(MODEL_CALL_OPEN_SESSION);
+    struct model_open_session_request *open = &opening->request.open_session;
 
     (void)snprintf(open->name, sizeof(open->name), "redistinto-%s", run->context->verb);
-    open->request_id = run->request_id;
-    if (cli_client_call(run->client, call)) {
-        run->session_id = call->response.open_session.session_id;
-        run->await_ms = call->response.open_session.lease_ms / AWAIT_SHARE;
+    open->request_id = (struct model_request_id){run->client_id, run->last_seq};
+    carry_out(run, opening);
+    if (opening->response.code == RT_OK) {
+        run->session_id = opening->response.open_session.session_id;
+        run->await_ms = opening->response.open_session.lease_ms / AWAIT_SHARE;
     } else {
-        call->response.error.applied = MODEL_APPLIED_NO; /* the statement */
+        opening->response.error.applied = MODEL_APPLIED_NO; /* the statement */
     }
-    return call;
+    return opening;
 }
 
 /* What becomes of it matters to nobody: an open session ends by itself. */
@@ -256,16 +286,18 @@ static void close_session(struct run *run)
 static struct run begin(struct cli_context *context, struct cli_client *client,
                         const struct cli_statement *statement)
 {
-    struct run run = {
+    uint64_t first_seq = 1 + (rt_env_random(cli_client_env(client)) >> 2);
+
+    return (struct run){
         .context = context,
         .client = client,
         .statement = statement,
-        .request_id = {.client = cli_client_new_id(client)},
+        .client_id = cli_client_new_id(client),
+        .last_seq = first_seq,
+        .done_below = first_seq,
+        .known_version = 1,
         .await_ms = AWAIT_MAX_MS,
     };
-
-    run.request_id.seq = 1 + (rt_env_random(cli_client_env(client)) >> 2);
-    return run;
 }
 
 struct model_call *cli_statement_run(struct cli_context *context, struct cli_client *client,

@@ -13,6 +13,7 @@
 enum {
     ARGUMENTS_MAX = 12,
     LEASE_MS = 3000,
+    VERSION = 40, /* placement version */
 };
 
 /* ---- the coordinator ------------------------------------------------------------------------- */
@@ -100,6 +101,32 @@ static void fail_twice(struct script *script, const struct model_execute_request
         say(script, response, is_same ? "same %u" : "another %u", script->n_requests);
 }
 
+/* The first attempt has no answer; meanwhile another session has locked the key, and keeps it unless
+ * the key says otherwise. Refuses a later attempt that is not the same request, or does not say that
+ * it may have been seen before. */
+static bool locks_in_between(struct script *script, const struct model_execute_request *request,
+                             struct model_response *response)
+{
+    bool is_put = request->kind == MODEL_STATEMENT_PUT;
+    bool is_repeated =
+        request->request_id.seq == script->last_seq && request->first_version == VERSION;
+
+    if (script->n_requests == 1) {
+        script->last_seq = request->request_id.seq;
+        fail(response, request->first_version == 0 ? MODEL_REASON_OWNER_UNREACHABLE
+                                                   : MODEL_REASON_INVALID_FIELD);
+    } else if (is_put != is_repeated) {
+        fail(response, MODEL_REASON_INVALID_FIELD);
+    } else if (is_put && script->is_locked && is_key(request->key, "between-changed")) {
+        fail(response, MODEL_REASON_VERSION_MISMATCH);
+    } else if (!is_put && is_key(request->key, "between-held")) {
+        fail(response, MODEL_REASON_LIMIT_REACHED);
+    } else {
+        return needs_lock(script, request, response);
+    }
+    return true;
+}
+
 static bool answer_statement(struct script *script, const struct model_execute_request *request,
                              struct model_response *response)
 {
@@ -112,6 +139,8 @@ static bool answer_statement(struct script *script, const struct model_execute_r
         return queues(script, request, response);
     if (is_key(request->key, "hold"))
         return false;
+    if (rt_bytes_has_prefix(request->key, RT_BYTES_LITERAL("between")))
+        return locks_in_between(script, request, response);
     if (is_key(request->key, "flaky"))
         fail_twice(script, request, response);
     else if (is_key(request->key, "sick"))
@@ -143,6 +172,7 @@ static bool answer(struct script *script, struct model_call *call)
     struct model_response *response = &call->response;
 
     model_response_ok(response, request->kind);
+    response->responder = (struct model_responder){.placement_version = VERSION};
     switch ((int)request->kind) {
     case MODEL_CALL_KEY_STATUS:
         model_response_fail(response, MODEL_REASON_READ_ONLY, "%u open", script->n_sessions);
@@ -349,6 +379,16 @@ Test(data, a_write_without_an_answer_may_have_been_applied)
     expect_part("put store-error v --timeout 200ms", MODEL_EXIT_UNKNOWN_OUTCOME, "STORE_ERROR");
     expect_part("read hold --timeout 200ms", MODEL_EXIT_UNAVAILABLE, "DEADLINE_EXCEEDED");
     expect_part("set unclear v -o json --timeout 200ms", MODEL_EXIT_UNKNOWN_OUTCOME,
+                "\"applied\":\"MAYBE\"");
+    expect_open_sessions("0 open");
+}
+
+Test(data, a_write_that_needs_a_lock_after_all_stays_the_same_request)
+{
+    expect("put between v", MODEL_EXIT_OK, NO_VERSION, "");
+    expect_part("put between-changed v", MODEL_EXIT_UNKNOWN_OUTCOME, "VERSION_MISMATCH");
+    expect_part("put between-held v", MODEL_EXIT_UNKNOWN_OUTCOME, "LIMIT_REACHED");
+    expect_part("put between-held v -o json", MODEL_EXIT_UNKNOWN_OUTCOME,
                 "\"applied\":\"MAYBE\"");
     expect_open_sessions("0 open");
 }
