@@ -134,18 +134,32 @@ static enum model_exit print_list(struct cli_context *context, FILE *stream)
 
 /* ---- looking for the verb -------------------------------------------------------------------- */
 
+/* The last one on the command line; NULL without any. */
+static const char *find_output(char **argv)
+{
+    static const char option[] = "--output=";
+    const char *found = NULL;
+
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++) {
+        const char *word = *argv;
+
+        if ((strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0) && argv[1] != NULL)
+            found = argv[1];
+        else if (strncmp(word, option, sizeof(option) - 1) == 0)
+            found = word + sizeof(option) - 1;
+        else if (strncmp(word, "-o", 2) == 0)
+            found = word + 2;
+    }
+    return found;
+}
+
 /* For the form of what is wrong with the options, hence before they are understood. */
 static bool asks_for_json(char **argv, char *const *environment)
 {
-    for (; *argv != NULL; argv++) {
-        const char *word = *argv;
+    const char *output = find_output(argv);
 
-        if (strcmp(word, "-ojson") == 0 || strcmp(word, "--output=json") == 0)
-            return true;
-        if ((strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0) && argv[1] != NULL &&
-            strcmp(argv[1], "json") == 0)
-            return true;
-    }
+    if (output != NULL)
+        return strcmp(output, "json") == 0;
     for (; environment != NULL && *environment != NULL; environment++)
         if (strcmp(*environment, "REDISTINTO_OUTPUT=json") == 0)
             return true;

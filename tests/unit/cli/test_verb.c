@@ -258,6 +258,12 @@ Test(verb, environment)
     cr_assert_eq(run(&streams, "devel"), MODEL_EXIT_USAGE);
     cr_assert_eq(strncmp(streams.out, "{\"error\":", 9), 0);
     streams_close(&streams);
+
+    streams_open(&streams);
+    streams.context.environment = environment;
+    cr_assert_eq(run(&streams, "dev --bogus -o text"), MODEL_EXIT_USAGE);
+    cr_assert_str_eq(streams.out, "");
+    streams_close(&streams);
 }
 
 Test(verb, refusals_name_what_is_valid)
@@ -282,5 +288,8 @@ Test(verb, refusals_name_what_is_valid)
     expect("--bogus dev", MODEL_EXIT_USAGE, "", "--bogus");
     expect("status", MODEL_EXIT_USAGE, "", "KEY is missing");
     expect("status a b -o json", MODEL_EXIT_USAGE, "unexpected argument 'b'", "");
+    expect("dev --bogus --output=json -o text", MODEL_EXIT_USAGE, "", "--bogus");
+    expect("dev --bogus -otext --output json", MODEL_EXIT_USAGE, "--bogus", "");
+    expect("dev --bogus -- -o json", MODEL_EXIT_USAGE, "", "--bogus");
     expect("dev one", MODEL_EXIT_USAGE, "", "unexpected argument 'one'");
 }
