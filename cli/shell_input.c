@@ -22,6 +22,8 @@ enum {
     WORD_MAX = 8,       /* bytes, the longest word there is and more */
 };
 
+#define INCOMPLETE ((size_t)-2) /* what mbrtowc() says of the beginning of a character */
+
 struct cli_shell_input {
     const char *prompt;
     int news_fd;
@@ -88,7 +90,8 @@ static void keep_line(struct cli_shell_input *input)
 }
 
 /* One character for the editor: 1, 0 at the end of the input, -1 for news or a failure. Bytes that
- * are no character of the locale are dropped. */
+ * are no character of the locale are dropped, but not what follows them; so is NUL, where the
+ * editor's line would end. */
 static int read_character(EditLine *editor, wchar_t *ret_character)
 {
     struct cli_shell_input *input = input_of(editor);
@@ -97,9 +100,15 @@ static int read_character(EditLine *editor, wchar_t *ret_character)
 
     while (size < sizeof(bytes)) {
         mbstate_t state = {0};
-        size_t taken;
+        size_t taken = size == 0 ? INCOMPLETE : mbrtowc(ret_character, bytes, size, &state);
         ssize_t n;
 
+        if (taken > 0 && taken <= sizeof(bytes))
+            return 1;
+        if (taken != INCOMPLETE) {
+            memmove(bytes, bytes + 1, --size);
+            continue;
+        }
         if (!wait_readable(input)) {
             keep_line(input);
             input->is_woken = true;
@@ -108,11 +117,7 @@ static int read_character(EditLine *editor, wchar_t *ret_character)
         n = read_some(bytes + size, 1);
         if (n <= 0)
             return (int)n;
-        taken = mbrtowc(ret_character, bytes, ++size, &state);
-        if (taken <= sizeof(bytes))
-            return 1;
-        if (taken == (size_t)-1)
-            size = 0;
+        size++;
     }
     return -1;
 }

@@ -31,7 +31,7 @@ class Terminal:
         os.close(theirs)
 
     def type(self, text):
-        os.write(self.fd, text.encode())
+        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
 
     def wait_for(self, text):
         """What came before it, and after what was waited for last."""
@@ -287,6 +287,16 @@ class OnATerminal(ShellCase):
         terminal.wait_for(PROMPT)
         terminal.type("quit\r")
         self.assertEqual(terminal.wait_end(), 0)
+
+    def test_bytes_that_are_no_character(self):
+        """They are dropped, and nothing else is: the end of the line least of all."""
+        terminal = self.terminal()
+        for line in (b"PUT odd a\xc3\n", b"PUT odd \xffa\n", b"PUT odd \xe2\x82a\n",
+                     b"PUT odd \x16\x00a\n"):
+            terminal.type(line)
+            terminal.wait_for("ok version=")
+            terminal.wait_for(PROMPT)
+            self.assertEqual(self.cluster.cli("read", "odd").out, b"a", line)
 
     def test_completion(self):
         terminal = self.terminal()
