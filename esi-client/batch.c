@@ -234,10 +234,12 @@ static bool had_no_room(const struct model_call *call, const struct model_pipeli
            result->error->reason == MODEL_REASON_LIMIT_REACHED;
 }
 
-static void take_results(struct batch *batch, const struct model_response *answer,
+/* False: there was no room for anything. */
+static bool take_results(struct batch *batch, const struct model_response *answer,
                          struct rt_list *ret_done, struct rt_list *ret_again)
 {
     const struct model_pipeline_result *result = answer->pipeline.results;
+    bool had_room = false;
     struct rt_list *node;
 
     for (; (node = rt_list_pop_front(&batch->members)); result++) {
@@ -245,23 +247,28 @@ static void take_results(struct batch *batch, const struct model_response *answe
             rt_list_push_back(ret_again, node);
             continue;
         }
+        had_room = true;
         take_result(call_of(node), answer, result);
         rt_list_push_back(ret_done, node);
     }
+    return had_room;
 }
 
 void esi_batches_scatter(struct model_call *call, struct rt_list *ret_done,
-                         struct rt_list *ret_again)
+                         struct rt_list *ret_again, struct rt_list *ret_alone)
 {
     struct batch *batch = call->state;
     struct model_response *answer = &call->response;
+    struct rt_list again = RT_LIST_INIT(again);
 
     if (answer->code == RT_OK && answer->pipeline.n_results != batch->n_members)
         model_response_fail(answer, MODEL_REASON_NONE, "%zu results for %zu operations",
                             answer->pipeline.n_results, batch->n_members);
-    if (answer->code == RT_OK)
-        take_results(batch, answer, ret_done, ret_again);
-    else
+    if (answer->code != RT_OK)
         fail_all(batch, answer, ret_done);
+    else if (take_results(batch, answer, ret_done, &again))
+        rt_list_splice_back(ret_again, &again);
+    else
+        rt_list_splice_back(ret_alone, &again);
     free_batch(batch);
 }

@@ -31,10 +31,10 @@ void esi_batches_deinit(struct esi_batches *batches);
 /* `calls` (model_call.link) as a core's effects have them: replaced by what is to be sent. */
 void esi_batches_gather(struct esi_batches *batches, struct rt_list *calls);
 
-/* A PIPELINE call is back, and is freed. Its calls are appended to `ret_done` with their responses,
- * or to `ret_again`, when they are to be sent once more, alone: READs for whose values the answer
- * had no room. */
+/* A PIPELINE call is back, and is freed. Its calls are appended to `ret_done` with their responses;
+ * READs for whose values the answer had no room to `ret_again`, to be gathered once more, or to
+ * `ret_alone` when it had none for any of them, to be sent as they are. */
 void esi_batches_scatter(struct model_call *batch, struct rt_list *ret_done,
-                         struct rt_list *ret_again);
+                         struct rt_list *ret_again, struct rt_list *ret_alone);
 
 #endif

@@ -54,7 +54,8 @@ struct esi_client {
     pthread_t loop_thread;
     /* Under the host's lock. */
     struct esi_batches batches;
-    struct rt_list alone;    /* model_call.link: to be sent, and not in a batch */
+    struct rt_list again;    /* model_call.link: to be sent */
+    struct rt_list alone;    /* the same, and not in a batch */
     struct rt_list answered; /* model_call.link */
     /* Under `lock`. */
     pthread_mutex_t lock;
@@ -136,7 +137,7 @@ static void core_call_done(void *core, struct model_call *call)
         esi_direct_call_done(client->direct, call);
         return;
     }
-    esi_batches_scatter(call, &done, &client->alone);
+    esi_batches_scatter(call, &done, &client->again, &client->alone);
     while ((node = rt_list_pop_front(&done)))
         esi_direct_call_done(client->direct, RT_LIST_ENTRY(node, struct model_call, link));
 }
@@ -162,6 +163,7 @@ static struct model_effects *core_effects(void *core)
     struct model_effects *effects = esi_direct_effects(client->direct);
 
     rt_list_splice_back(&client->answered, &effects->replies);
+    rt_list_splice_back(&effects->calls, &client->again);
     esi_batches_gather(&client->batches, &effects->calls);
     rt_list_splice_back(&effects->calls, &client->alone);
     return effects;
@@ -451,6 +453,7 @@ struct esi_client *esi_client_new(const struct esi_client_options *options,
     client = rt_xalloc(sizeof(*client));
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
     esi_batches_init(&client->batches);
+    rt_list_init(&client->again);
     rt_list_init(&client->alone);
     rt_list_init(&client->answered);
     rt_list_init(&client->ended);

@@ -14,6 +14,7 @@ struct rig {
     struct rt_list calls;
     struct rt_list done;
     struct rt_list again;
+    struct rt_list alone;
 };
 
 static const uint8_t bytes[MODEL_VALUE_MAX];
@@ -24,6 +25,7 @@ static void init(struct rig *rig)
     rt_list_init(&rig->calls);
     rt_list_init(&rig->done);
     rt_list_init(&rig->again);
+    rt_list_init(&rig->alone);
 }
 
 static void free_all(struct rt_list *calls)
@@ -39,6 +41,7 @@ static void deinit(struct rig *rig)
     free_all(&rig->calls);
     free_all(&rig->done);
     free_all(&rig->again);
+    free_all(&rig->alone);
     esi_batches_deinit(&rig->batches);
 }
 
@@ -100,7 +103,7 @@ static void answer(struct rig *rig, struct model_call *batch, struct model_pipel
     batch->response.pipeline.results = results;
     batch->response.pipeline.n_results = n_results;
     batch->response.pipeline.entries_free = 77;
-    esi_batches_scatter(batch, &rig->done, &rig->again);
+    esi_batches_scatter(batch, &rig->done, &rig->again, &rig->alone);
 }
 
 Test(batch, one_call_stays_as_it_is)
@@ -146,7 +149,7 @@ Test(batch, calls_to_one_owner_go_together_in_their_order)
     cr_assert_eq(pipeline->operations[1].seq, 0);
     cr_assert_eq(pipeline->operations[2].kind, MODEL_CALL_STORE);
     model_response_fail(&batch->response, MODEL_REASON_DRAINING, "going");
-    esi_batches_scatter(batch, &rig.done, &rig.again);
+    esi_batches_scatter(batch, &rig.done, &rig.again, &rig.alone);
     deinit(&rig);
 }
 
@@ -163,7 +166,7 @@ Test(batch, reads_alone_have_no_client)
     cr_assert(model_id_is_none(&batch->request.pipeline.client));
     cr_assert_eq(batch->request.pipeline.done_below, 0);
     model_response_fail(&batch->response, MODEL_REASON_DRAINING, "going");
-    esi_batches_scatter(batch, &rig.done, &rig.again);
+    esi_batches_scatter(batch, &rig.done, &rig.again, &rig.alone);
     deinit(&rig);
 }
 
@@ -193,7 +196,7 @@ static void fail_batch(struct rig *rig, size_t n_operations)
     struct model_call *batch = take_batch(rig, n_operations);
 
     model_response_fail(&batch->response, MODEL_REASON_DRAINING, "going");
-    esi_batches_scatter(batch, &rig->done, &rig->again);
+    esi_batches_scatter(batch, &rig->done, &rig->again, &rig->alone);
 }
 
 Test(batch, at_the_limit_of_operations_and_past_it)
@@ -276,9 +279,13 @@ Test(batch, results_go_to_their_calls)
     deinit(&rig);
 }
 
-Test(batch, a_read_without_room_goes_again_alone)
+static const struct model_error full = {
+    .reason = MODEL_REASON_LIMIT_REACHED,
+    .applied = MODEL_APPLIED_NO,
+};
+
+Test(batch, a_read_without_room_goes_again)
 {
-    struct model_error full = {.reason = MODEL_REASON_LIMIT_REACHED, .applied = MODEL_APPLIED_NO};
     struct model_pipeline_result results[2] = {
         {.code = RT_RESOURCE_EXHAUSTED, .error = &full},
         {.code = RT_RESOURCE_EXHAUSTED, .error = &full},
@@ -292,8 +299,29 @@ Test(batch, a_read_without_room_goes_again_alone)
     esi_batches_gather(&rig.batches, &rig.calls);
     answer(&rig, take_batch(&rig, 2), results, 2);
     cr_assert_eq(rig.again.next, &read->link);
+    cr_assert(rt_list_is_empty(&rig.alone));
     cr_assert_eq(rig.done.next, &put->link);
     cr_assert_eq(put->response.code, RT_RESOURCE_EXHAUSTED);
+    deinit(&rig);
+}
+
+/* Together they would have no room for ever. */
+Test(batch, reads_without_room_for_any_go_alone)
+{
+    struct model_pipeline_result results[2] = {
+        {.code = RT_RESOURCE_EXHAUSTED, .error = &full},
+        {.code = RT_RESOURCE_EXHAUSTED, .error = &full},
+    };
+    struct rig rig;
+
+    init(&rig);
+    (void)add(&rig, MODEL_CALL_READ, "i1", 0, 0);
+    (void)add(&rig, MODEL_CALL_READ, "i1", 0, 0);
+    esi_batches_gather(&rig.batches, &rig.calls);
+    answer(&rig, take_batch(&rig, 2), results, 2);
+    cr_assert_eq(count(&rig.alone), 2);
+    cr_assert(rt_list_is_empty(&rig.again));
+    cr_assert(rt_list_is_empty(&rig.done));
     deinit(&rig);
 }
 
@@ -309,7 +337,7 @@ Test(batch, a_failure_of_the_batch_is_that_of_each_call)
     batch = take_batch(&rig, 2);
     batch->response.code = RT_UNAVAILABLE;
     batch->response.error = (struct model_error){.message = "reset"};
-    esi_batches_scatter(batch, &rig.done, &rig.again);
+    esi_batches_scatter(batch, &rig.done, &rig.again, &rig.alone);
     cr_assert_eq(count(&rig.done), 2);
     cr_assert_eq(call->response.code, RT_UNAVAILABLE);
     cr_assert_eq(call->response.error.applied, MODEL_APPLIED_MAYBE);
