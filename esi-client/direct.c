@@ -5,6 +5,11 @@
  */
 #include "esi-client/direct_state.h"
 
+enum {
+    /* Attempts end at multiples of it: those that begin together do, and can share a message. */
+    DEADLINE_GRAIN_US = 64 * 1024
+};
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 static void reply(struct esi_direct *direct, struct model_call *call)
@@ -69,10 +74,11 @@ void esi_direct_send(struct esi_direct *direct, struct esi_operation *operation,
                      const struct model_request *request)
 {
     struct esi_exchange *exchange = &operation->exchange;
+    uint64_t now_us = esi_direct_now_us(direct);
+    uint64_t timeout_us = ESI_DIRECT_ATTEMPT_US - now_us % DEADLINE_GRAIN_US;
     struct rt_error err;
 
-    if (esi_post_send(&direct->post, exchange, request, esi_direct_now_us(direct),
-                      ESI_DIRECT_ATTEMPT_US, &err) != RT_OK)
+    if (esi_post_send(&direct->post, exchange, request, now_us, timeout_us, &err) != RT_OK)
         fail_with(direct, operation, MODEL_REASON_LIMIT_REACHED);
     else
         esi_direct_arm(direct, esi_exchange_wakeup_us(exchange));
