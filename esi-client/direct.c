@@ -313,6 +313,7 @@ struct esi_direct *esi_direct_new(const struct esi_direct_config *config, const 
     direct->session_ids.client = config->session_client_id;
     rt_list_init(&direct->session_ids.unfinished);
     rt_list_init(&direct->operations);
+    rt_list_init(&direct->queued_fetches);
     direct->next_us = RT_NEVER;
     return direct;
 }

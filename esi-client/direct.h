@@ -25,7 +25,8 @@
  * is stored there.
  *
  * Bounds: 8 attempts an operation, never past its deadline; retries are 20 % of the traffic; one
- * Route a key under way; ESI_DIRECT_OPERATIONS_MAX operations unfinished.
+ * Route a key and ESI_DIRECT_FETCHES_MAX in all under way; ESI_DIRECT_OPERATIONS_MAX operations
+ * unfinished.
  */
 #ifndef ESI_DIRECT_H
 #define ESI_DIRECT_H
@@ -36,6 +37,7 @@
 enum {
     ESI_DIRECT_OPERATIONS_MAX = 16384, /* the next one is refused with LIMIT_REACHED */
     ESI_DIRECT_ROUTES_MAX = 100000,    /* keys remembered when the configuration says nothing */
+    ESI_DIRECT_FETCHES_MAX = 1024,     /* well below the calls that a coordinator takes at once */
 };
 
 struct esi_direct_config {

@@ -2,7 +2,8 @@
  * Where does a key live: see direct_state.h. Operations that need the route of one key wait for one
  * request to the coordinator. A route serves all of them, whoever it is for: its owner checks it.
  * Another answer may be older than an operation that came later, so that one asks again. Invariant:
- * a fetch has a waiter, and a live attempt or a pause. The core's lock.
+ * a fetch has a waiter, and a live attempt, a pause, or a place in the queue, where none is while
+ * fewer than ESI_DIRECT_FETCHES_MAX are outside. The core's lock.
  */
 #include "esi-client/direct_state.h"
 
@@ -23,17 +24,9 @@ static struct esi_fetch *add(struct esi_direct *direct, struct rt_bytes key)
     fetch->key = rt_bytes_of(rt_xmemdup(key.data, key.size), key.size);
     fetch->exchange = esi_exchange_begin(direct->config.coordinator_address, 0);
     rt_list_init(&fetch->waiters);
+    rt_list_init(&fetch->queue_link);
     HASH_ADD_KEYPTR(hh, direct->fetches, fetch->key.data, fetch->key.size, fetch);
     return fetch;
-}
-
-static void end(struct esi_direct *direct, struct esi_fetch *fetch)
-{
-    rt_assert(direct->fetches);
-    esi_exchange_give_up(&fetch->exchange);
-    HASH_DEL(direct->fetches, fetch);
-    (void)rt_free((void *)fetch->key.data);
-    (void)rt_free(fetch);
 }
 
 /* Those that write a value, for which a key is placed. */
@@ -92,6 +85,46 @@ static void send(struct esi_direct *direct, struct esi_fetch *fetch)
         pause_fetch(direct, fetch, 0);
 }
 
+static void begin(struct esi_direct *direct, struct esi_fetch *fetch)
+{
+    if (direct->n_asking == ESI_DIRECT_FETCHES_MAX) {
+        rt_list_push_back(&direct->queued_fetches, &fetch->queue_link);
+        return;
+    }
+    direct->n_asking++;
+    send(direct, fetch);
+}
+
+/* Its place goes to the next one. */
+static void leave(struct esi_direct *direct, struct esi_fetch *fetch)
+{
+    struct rt_list *node;
+
+    if (!rt_list_is_empty(&fetch->queue_link)) {
+        rt_list_remove(&fetch->queue_link);
+        return;
+    }
+    direct->n_asking--;
+    node = direct->is_closing ? NULL : rt_list_pop_front(&direct->queued_fetches);
+    if (node)
+        begin(direct, RT_LIST_ENTRY(node, struct esi_fetch, queue_link));
+}
+
+static void release(struct esi_direct *direct, struct esi_fetch *fetch)
+{
+    rt_assert(direct->fetches);
+    HASH_DEL(direct->fetches, fetch);
+    (void)rt_free((void *)fetch->key.data);
+    (void)rt_free(fetch);
+}
+
+static void end(struct esi_direct *direct, struct esi_fetch *fetch)
+{
+    esi_exchange_give_up(&fetch->exchange);
+    leave(direct, fetch);
+    release(direct, fetch);
+}
+
 void esi_direct_fetch(struct esi_direct *direct, struct esi_operation *operation)
 {
     struct esi_fetch *fetch = find(direct, operation->key);
@@ -105,7 +138,7 @@ void esi_direct_fetch(struct esi_direct *direct, struct esi_operation *operation
     operation->was_asked_for = false;
     rt_list_push_back(&fetch->waiters, &operation->fetch_link);
     if (is_new)
-        send(direct, fetch);
+        begin(direct, fetch);
 }
 
 void esi_direct_leave_fetch(struct esi_direct *direct, struct esi_operation *operation)
@@ -288,5 +321,5 @@ void esi_direct_free_fetches(struct esi_direct *direct)
     struct esi_fetch *fetch, *next;
 
     HASH_ITER (hh, direct->fetches, fetch, next)
-        end(direct, fetch);
+        release(direct, fetch);
 }

@@ -33,7 +33,8 @@ struct esi_fetch {
     UT_hash_handle hh;
     struct rt_bytes key; /* owned */
     struct esi_exchange exchange;
-    struct rt_list waiters; /* esi_operation.fetch_link; never empty */
+    struct rt_list waiters;    /* esi_operation.fetch_link; never empty */
+    struct rt_list queue_link; /* in direct->queued_fetches, or alone */
     /* For what the live attempt asks. */
     enum model_statement_kind statement;
     size_t value_size;
@@ -59,7 +60,7 @@ struct esi_operation {
     uint64_t incarnation;
     bool was_hinted; /* an owner's hint was followed at once */
     bool awaits_session;
-    bool is_in_line; /* a LOCK: its turn had not come when its last attempt was answered */
+    bool is_in_line;   /* a LOCK: its turn had not come when its last attempt was answered */
     bool is_releasing; /* has had its effect; gives its lock back */
     bool is_cleanup;   /* of the core: a LOCK that nobody wants any more; owns its call */
 };
@@ -80,6 +81,8 @@ struct esi_direct {
     size_t n_operations;
     size_t n_cleanups;                /* among them */
     struct esi_fetch *fetches;        /* by key */
+    struct rt_list queued_fetches;    /* esi_fetch.queue_link */
+    size_t n_asking;                  /* fetches that are not queued */
     uint64_t next_us;                 /* nothing is due before it, the lease aside */
     enum esi_lease_state lease_state; /* as it was last followed */
     bool is_closing;

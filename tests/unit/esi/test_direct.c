@@ -1,6 +1,8 @@
 /*
  * The direct client: routes, one test a row of the table "How a client reacts", then the bounds.
  */
+#include <stdio.h>
+
 #include "tests/support/check.h"
 #include "tests/unit/esi/direct_rig.h"
 
@@ -731,6 +733,32 @@ Test(direct, keys_and_values_at_the_limit_and_past_it)
     cr_assert_eq(direct_rig_n_calls(&rig), 0);
     submit_sizes(&rig, MODEL_KEY_MAX, MODEL_VALUE_MAX, &call);
     cr_assert_not(direct_rig_is_answered(&rig, call));
+    direct_rig_deinit(&rig);
+}
+
+/* Those past the limit wait for one before them to end. */
+Test(direct, routes_under_way_at_the_limit_and_past_it)
+{
+    static char keys[ESI_DIRECT_FETCHES_MAX + 3][8];
+    struct model_call *operations[RT_ARRAY_SIZE(keys)];
+    struct direct_rig rig;
+
+    direct_rig_init(&rig);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        (void)snprintf(keys[i], sizeof(keys[i]), "%zu", i);
+        operations[i] = direct_rig_submit(&rig, MODEL_CALL_READ, keys[i]);
+    }
+    cr_assert_eq(direct_rig_n_calls(&rig), ESI_DIRECT_FETCHES_MAX);
+    direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE), MODEL_REASON_KEY_NOT_IDENTIFIED);
+    cr_assert_eq(direct_rig_n_calls(&rig), ESI_DIRECT_FETCHES_MAX);
+    esi_direct_cancel(rig.direct, operations[ESI_DIRECT_FETCHES_MAX + 1]);
+    cr_assert_eq(direct_rig_n_calls(&rig), ESI_DIRECT_FETCHES_MAX);
+    for (size_t i = 0; i < ESI_DIRECT_FETCHES_MAX + 1; i++)
+        direct_rig_fail(&rig, direct_rig_take(&rig, MODEL_CALL_ROUTE),
+                        MODEL_REASON_KEY_NOT_IDENTIFIED);
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++)
+        cr_assert(direct_rig_is_answered(&rig, operations[i]));
     direct_rig_deinit(&rig);
 }
 
