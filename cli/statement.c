@@ -10,8 +10,8 @@
 #include "esi-client/retry.h"
 
 enum {
-    AWAIT_SHARE = 3,         /* of a lease: each AWAIT renews it */
-    AWAIT_MAX_MS = 10 * 1000 /* in a session whose lease is not known */
+    ATTEMPT_SHARE = 3,         /* of a lease: each attempt renews it */
+    ATTEMPT_MAX_MS = 10 * 1000 /* in a session whose lease is not known */
 };
 
 /* All of its attempts carry the same. */
@@ -31,7 +31,7 @@ struct run {
     uint64_t last_seq;
     uint64_t done_below;    /* lower than all of them */
     uint64_t known_version; /* highest placement version heard of; at least 1 */
-    uint64_t await_ms;
+    uint64_t attempt_ms;
     char holder[MODEL_NAME_MAX + 1]; /* the last one that was waited for */
 };
 
@@ -58,16 +58,17 @@ static void carry_out(struct run *run, struct model_call *call)
         run->known_version = version;
 }
 
-static struct model_call *attempt(struct run *run, enum model_statement_kind kind,
-                                  uint64_t deadline_us)
+/* Each renews the session's lease, so none may take longer. */
+static struct model_call *attempt(struct run *run, enum model_statement_kind kind)
 {
     const struct cli_statement *statement = run->statement;
+    uint64_t now_us = rt_env_now_us(cli_client_env(run->client));
     struct model_call *sent = model_call_new(MODEL_CALL_EXECUTE);
     struct model_execute_request *execute = &sent->request.execute;
 
     if (!run->request.maybe)
         run->request.first_version = run->known_version;
-    sent->deadline_us = deadline_us;
+    sent->deadline_us = now_us + run->attempt_ms * 1000;
     *execute = (struct model_execute_request){
         .session_id = run->session_id,
         .request_id = {run->client_id, run->request.seq},
@@ -87,15 +88,24 @@ static struct model_call *attempt(struct run *run, enum model_statement_kind kin
     return sent;
 }
 
+/* An attempt that took its share of the time is the normal course of a long wait. */
+static bool goes_on(const struct run *run, const struct model_response *response,
+                    uint32_t *n_failed)
+{
+    if (response->code == RT_DEADLINE_EXCEEDED)
+        *n_failed = 0;
+    return may_repeat(run, response, ++*n_failed);
+}
+
 /* With its retries. No token is sent: the coordinator knows what the session holds. */
 static struct model_call *repeat(struct run *run, enum model_statement_kind kind)
 {
     uint32_t n_failed = 0;
     struct model_call *sent;
 
-    while ((sent = attempt(run, kind, RT_NEVER))->response.code != RT_OK) {
+    while ((sent = attempt(run, kind))->response.code != RT_OK) {
         run->request.maybe |= sent->response.error.applied != MODEL_APPLIED_NO;
-        if (!may_repeat(run, &sent->response, ++n_failed))
+        if (!goes_on(run, &sent->response, &n_failed))
             break;
         (void)model_call_free(sent);
     }
@@ -135,19 +145,13 @@ static struct model_call *await_turn(struct run *run)
     uint32_t n_failed = 0;
 
     for (;;) {
-        uint64_t now_us = rt_env_now_us(cli_client_env(run->client));
         struct model_call *sent;
-        enum rt_code code;
 
         run->request = (struct request){.seq = ++run->last_seq};
-        sent = attempt(run, MODEL_STATEMENT_AWAIT, now_us + run->await_ms * 1000);
-        code = sent->response.code;
-        if (code == RT_OK)
+        sent = attempt(run, MODEL_STATEMENT_AWAIT);
+        if (sent->response.code == RT_OK)
             return model_call_free(sent);
-        /* Not yet: the normal course of a long wait, as long as there is time. */
-        if (code == RT_DEADLINE_EXCEEDED && cli_client_pause(run->client, 0))
-            n_failed = 0;
-        else if (code == RT_DEADLINE_EXCEEDED || !may_repeat(run, &sent->response, ++n_failed))
+        if (!goes_on(run, &sent->response, &n_failed))
             return sent;
         (void)model_call_free(sent);
     }
@@ -264,7 +268,7 @@ static struct model_call *open_session(struct run *run)
     carry_out(run, opening);
     if (opening->response.code == RT_OK) {
         run->session_id = opening->response.open_session.session_id;
-        run->await_ms = opening->response.open_session.lease_ms / AWAIT_SHARE;
+        run->attempt_ms = opening->response.open_session.lease_ms / ATTEMPT_SHARE;
     } else {
         opening->response.error.applied = MODEL_APPLIED_NO; /* the statement */
     }
@@ -296,7 +300,7 @@ static struct run begin(struct cli_context *context, struct cli_client *client,
         .last_seq = first_seq,
         .done_below = first_seq,
         .known_version = 1,
-        .await_ms = AWAIT_MAX_MS,
+        .attempt_ms = ATTEMPT_MAX_MS,
     };
 }
 

@@ -2,6 +2,7 @@
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import tap
@@ -247,11 +248,19 @@ class ShortLease(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        service = Service("redistinto-coordinator", "--listen", "127.0.0.1:0", "--data-dir",
-                          f"{directory.name}/data", "--session-lease", "1s",
-                          directory=directory.name)
+        self.directory = directory.name
+        self.coordinator = self.service("coordinator", "--session-lease", "1s", "--lease",
+                                        "1s").address
+
+    def service(self, name, *options):
+        """Killed after the test."""
+        service = Service(f"redistinto-{name}", "--listen", "127.0.0.1:0", "--data-dir",
+                          f"{self.directory}/{name}", *options, directory=self.directory)
         self.addCleanup(service.kill)
-        self.coordinator = service.wait_ready().address
+        return service.wait_ready()
+
+    def instance(self):
+        return self.service("instance", "--name", "a", "--coordinator", self.coordinator)
 
     def start(self, *arguments):
         process = subprocess.Popen(
@@ -284,6 +293,23 @@ class ShortLease(unittest.TestCase):
         out, err = process.communicate(timeout=DEADLINE_S)
         self.assertEqual((process.returncode, out, err), (0, b"", b""))
         wait_until(lambda: self.holder() is None, "the lock is free")
+
+    def state(self):
+        result = run("redistinto", "--coordinator", self.coordinator, "instances", "-o", "json")
+        return result.json()["instances"][0]["state"]
+
+    def test_of_a_verb_that_waits_for_an_owner(self):
+        owner = self.instance()
+        put = ["redistinto", "--coordinator", self.coordinator, "put", "k"]
+        self.assertEqual(run(*put, "v").code, 0)
+        owner.kill()
+        wait_until(lambda: self.state() == "dead", "the owner is dead")
+        process = self.start("put", "k", "w", "--timeout", "30s")
+        end = time.monotonic() + 2.5
+        wait_until(lambda: time.monotonic() > end, "a session would be over that nobody renews")
+        self.instance()
+        out, err = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, err), (0, b""), out)
 
     def test_lost(self):
         process = self.start("session", "open")
