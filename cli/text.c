@@ -23,6 +23,9 @@ enum rt_code cli_text_parse_id(const char *text, struct model_id *ret_id, struct
                        text);
     for (size_t i = 0; i < sizeof(id.bytes); i++)
         id.bytes[i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+    if (model_id_is_none(&id))
+        return rt_fail(err, RT_INVALID_ARGUMENT,
+                       "'%s' is no id: valid are 32 hexadecimal digits that are not all 0", text);
     *ret_id = id;
     return RT_OK;
 }

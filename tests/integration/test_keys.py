@@ -144,7 +144,7 @@ class Keys(KeysCase):
     def test_no_coordinator(self):
         for arguments in (["get", "k"], ["set", "k", "v"], ["store", "k"], ["put", "k", "v"],
                           ["del", "k"], ["session", "open"],
-                          ["session", "close", "0" * 32]):
+                          ["session", "close", "1" * 32]):
             result = run("redistinto", "--coordinator", "127.0.0.1:1", "--timeout", "1s",
                          "-o", "json", *arguments)
             self.assertEqual((result.code, result.err), (5, b""), arguments)

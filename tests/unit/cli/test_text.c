@@ -19,9 +19,12 @@ Test(text, id_of_both_cases)
 
 Test(text, what_is_no_id)
 {
-    static const char *const texts[] = {"", "0", "000102030405060708090a0b0c0dfef",
+    static const char *const texts[] = {"",
+                                        "0",
+                                        "000102030405060708090a0b0c0dfef",
                                         "000102030405060708090a0b0c0dfeff0",
-                                        "000102030405060708090a0b0c0dfefg"};
+                                        "000102030405060708090a0b0c0dfefg",
+                                        "00000000000000000000000000000000"};
 
     for (size_t i = 0; i < RT_ARRAY_SIZE(texts); i++) {
         struct rt_error err = RT_ERROR_INIT;
