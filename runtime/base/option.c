@@ -201,7 +201,8 @@ static size_t index_of_letter(const struct rt_options *options, int letter)
 
 static enum rt_code fail_unknown(char **argv, struct rt_error *err)
 {
-    if (optopt > 0 && optopt < FIRST_LONG)
+    /* A byte past ASCII is negative. */
+    if (optopt != 0 && optopt < FIRST_LONG)
         return rt_fail(err, RT_INVALID_ARGUMENT, "unknown option '-%c' (see --help)", optopt);
     return rt_fail(err, RT_INVALID_ARGUMENT, "unknown or ambiguous option '%s' (see --help)",
                    argv[optind - 1]);

@@ -392,6 +392,8 @@ Test(option, unknown_and_incomplete_options)
     EXPECT_MESSAGE("ambiguous option '--c'");
     EXPECT_BAD("-vx");
     EXPECT_MESSAGE("unknown option '-x'");
+    EXPECT_BAD("-\xc3\xa9", "word");
+    EXPECT_MESSAGE("unknown option '-\xc3'");
     EXPECT_BAD("--count");
     EXPECT_MESSAGE("option '--count' needs a value");
     EXPECT_BAD("-k");
