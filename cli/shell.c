@@ -65,8 +65,12 @@ static void print(struct shell *shell, struct rt_buffer *buffer)
 /* What happened otherwise. */
 static void tell(struct shell *shell, const char *text)
 {
-    (void)fprintf(shell->context->err, "redistinto: shell: %s\n", text);
+    struct rt_buffer shown = {0};
+
+    cli_escape_append_message(rt_bytes_of_string(text), &shown);
+    (void)fprintf(shell->context->err, "redistinto: shell: %s\n", rt_buffer_string(&shown));
     (void)fflush(shell->context->err);
+    rt_buffer_deinit(&shown);
 }
 
 /* A person sees what was typed; whoever reads the answers to a pipe needs to know to which. */
