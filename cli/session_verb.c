@@ -122,35 +122,39 @@ static enum model_exit close_session(struct cli_context *context, const struct m
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-static enum model_exit refuse(struct cli_context *context, const char *message)
+static enum rt_code check_open(const char *id, const struct config *config, struct rt_error *err)
 {
-    struct rt_error err = RT_ERROR_INIT;
+    if (id != NULL)
+        return rt_fail(err, RT_INVALID_ARGUMENT,
+                       "unexpected argument '%s': open takes no ID, the coordinator makes one", id);
+    return model_name_check("--name", rt_bytes_of_string(config->name), err);
+}
 
-    (void)rt_fail(&err, RT_INVALID_ARGUMENT, "%s", message);
-    return cli_report_usage(context, &err);
+static enum rt_code check_close(const char *id, struct model_id *ret_id, struct rt_error *err)
+{
+    if (id == NULL)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "the ID of the session to close is missing");
+    return cli_text_parse_id(id, ret_id, err);
 }
 
 static enum model_exit run_session(struct cli_context *context, const char *const *arguments,
                                    const void *config)
 {
-    const struct config *session = config;
     struct rt_error err = RT_ERROR_INIT;
     struct model_id id;
 
     if (strcmp(arguments[0], "open") == 0) {
-        if (arguments[1] != NULL)
-            return refuse(context, "open takes no ID: the coordinator makes one");
-        if (model_name_check("--name", rt_bytes_of_string(session->name), &err) != RT_OK)
-            return cli_report_usage(context, &err);
-        return run_open(context, session);
+        if (check_open(arguments[1], config, &err) == RT_OK)
+            return run_open(context, config);
+    } else if (strcmp(arguments[0], "close") == 0) {
+        if (check_close(arguments[1], &id, &err) == RT_OK)
+            return close_session(context, &id);
+    } else {
+        (void)rt_fail(&err, RT_INVALID_ARGUMENT,
+                      "unknown argument '%s': there are session open, session close ID",
+                      arguments[0]);
     }
-    if (strcmp(arguments[0], "close") != 0)
-        return refuse(context, "there are: session open, session close ID");
-    if (arguments[1] == NULL)
-        return refuse(context, "the ID of the session to close is missing");
-    if (cli_text_parse_id(arguments[1], &id, &err) != RT_OK)
-        return cli_report_usage(context, &err);
-    return close_session(context, &id);
+    return cli_report_usage(context, &err);
 }
 
 static const char *const session_examples[] = {

@@ -22,6 +22,8 @@
 
 _Static_assert((int)ESI_CLIENT_KEY_MAX == (int)MODEL_KEY_MAX, "as the services have it");
 _Static_assert((int)ESI_CLIENT_VALUE_MAX == (int)MODEL_VALUE_MAX, "as the services have it");
+_Static_assert(MODEL_ADDRESS_MAX == 255 && MODEL_NAME_MAX == 63, "as the problems' texts have it");
+_Static_assert(ESI_CLIENT_TIMEOUT_MS_MAX == 86400000, "as the problems' texts have it");
 _Static_assert((int)ESI_CLIENT_OPERATIONS_MAX == (int)ESI_DIRECT_OPERATIONS_MAX, "as the core");
 
 enum {
@@ -375,7 +377,7 @@ static const char *problem_of(const struct esi_client_options *options)
     if (!options->coordinator || options->coordinator[0] == '\0')
         return "coordinator: an address is required";
     if (strlen(options->coordinator) > MODEL_ADDRESS_MAX)
-        return "coordinator: the address is too long";
+        return "coordinator: an address has at most 255 bytes";
     if (model_name_check("name", name_bytes, NULL) != RT_OK)
         return "name: 1 to 63 of A-Z a-z 0-9 . _ -";
     if (options->timeout_ms > ESI_CLIENT_TIMEOUT_MS_MAX)
