@@ -7,8 +7,8 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/condition.h"
 #include "runtime/base/alloc.h"
 #include "runtime/rpc/client.h"
 #include "runtime/wire/request.h"
@@ -237,13 +237,7 @@ void cli_link_wait_until(struct cli_link *link, uint64_t until_us)
     }
     if (until_us <= now_us)
         return;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)((until_us - now_us) / 1000000);
-    at.tv_nsec += (long)((until_us - now_us) % 1000000 * 1000);
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_nsec -= 1000000000;
-        at.tv_sec++;
-    }
+    at = cli_condition_time_in(until_us - now_us);
     (void)pthread_cond_timedwait(&link->woken, &link->lock, &at);
 }
 
@@ -272,18 +266,6 @@ static void *run_loop(void *ctx)
     return NULL;
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int result = pthread_condattr_init(&attributes);
-
-    rt_assert(result == 0);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    result = pthread_cond_init(condition, &attributes);
-    rt_assert(result == 0);
-    (void)pthread_condattr_destroy(&attributes);
-}
-
 struct cli_link *cli_link_new(const struct cli_link_options *options)
 {
     struct cli_link *link = rt_xalloc(sizeof(*link));
@@ -292,7 +274,7 @@ struct cli_link *cli_link_new(const struct cli_link_options *options)
     link->options = *options;
     rt_list_init(&link->peers);
     (void)pthread_mutex_init(&link->lock, NULL);
-    init_condition(&link->woken);
+    cli_condition_init(&link->woken);
     link->runtime = rpc_runtime_new(NULL);
     if (rpc_runtime_on_signal(link->runtime, SIGINT, on_signal, link, NULL) != RT_OK ||
         rpc_runtime_on_signal(link->runtime, SIGTERM, on_signal, link, NULL) != RT_OK)

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/condition.h"
 #include "cli/report.h"
 #include "runtime/base/alloc.h"
 #include "runtime/base/list.h"
@@ -317,20 +317,9 @@ enum rt_code cli_client_check_health(struct cli_client *client, const char *addr
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static struct timespec monotonic_in(uint64_t duration_us)
-{
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += (long)(duration_us % 1000000) * 1000;
-    at.tv_sec += (time_t)(duration_us / 1000000) + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
-}
-
 bool cli_client_pause(struct cli_client *client, uint64_t duration_us)
 {
-    struct timespec until = monotonic_in(duration_us);
+    struct timespec until = cli_condition_time_in(duration_us);
     int result = 0;
     bool is_over;
 
@@ -378,7 +367,6 @@ static void *run_loop(void *ctx)
 struct cli_client *cli_client_new(struct cli_context *context)
 {
     struct cli_client *client = rt_xalloc(sizeof(*client));
-    pthread_condattr_t attributes;
     int result;
 
     client->context = context;
@@ -386,10 +374,7 @@ struct cli_client *cli_client_new(struct cli_context *context)
     client->deadline_us = now_us(client) + context->common.timeout_ms * 1000;
     rt_list_init(&client->channels);
     (void)pthread_mutex_init(&client->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&client->done, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    cli_condition_init(&client->done);
     if (rpc_runtime_on_signal(client->runtime, SIGINT, on_signal, client, NULL) != RT_OK ||
         rpc_runtime_on_signal(client->runtime, SIGTERM, on_signal, client, NULL) != RT_OK)
         rt_assert(!"these signals can be caught");

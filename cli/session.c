@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/condition.h"
 #include "runtime/base/alloc.h"
 #include "runtime/host/host.h"
 
@@ -141,17 +141,6 @@ static void *run_loop(void *ctx)
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-static void init_lock(struct cli_session *session)
-{
-    pthread_condattr_t attributes;
-
-    (void)pthread_mutex_init(&session->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&session->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-}
-
 static struct esi_session *new_machine(const struct cli_context *context, const char *name,
                                        const struct rt_env *env)
 {
@@ -172,7 +161,8 @@ struct cli_session *cli_session_new(struct cli_context *context, const char *nam
         .ops = &core_ops, .core = session, .after_step = after_step, .ctx = session};
     int result;
 
-    init_lock(session);
+    (void)pthread_mutex_init(&session->lock, NULL);
+    cli_condition_init(&session->changed);
     rt_list_init(&session->results);
     session->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rt_assert(session->news_fd >= 0);
@@ -238,20 +228,9 @@ bool cli_session_wait_open(struct cli_session *session)
     return is_open;
 }
 
-static struct timespec monotonic_in(uint64_t duration_ms)
-{
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += (long)(duration_ms % 1000) * 1000000;
-    at.tv_sec += (time_t)(duration_ms / 1000) + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
-}
-
 void cli_session_wait(struct cli_session *session, uint64_t timeout_ms)
 {
-    struct timespec until = monotonic_in(timeout_ms);
+    struct timespec until = cli_condition_time_in(timeout_ms * 1000);
     int result = 0;
 
     (void)pthread_mutex_lock(&session->lock);
