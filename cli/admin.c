@@ -35,10 +35,6 @@ static enum model_exit ask(struct cli_context *context, struct model_call *call,
 
 /* ---- distribution ---------------------------------------------------------------------------- */
 
-struct distribution_config {
-    char unused;
-};
-
 static void append_distribution(const struct model_call *call, enum cli_output output,
                                 struct rt_buffer *buffer)
 {
@@ -111,7 +107,6 @@ const struct cli_verb cli_distribution_verb = {
                    "it is changed again, or the coordinator is started with another value of "
                    "--distribution than it had then. Keys that have an instance stay there.",
     .examples = distribution_examples,
-    .config_size = sizeof(struct distribution_config),
     .run = run_distribution,
 };
 

@@ -8,11 +8,6 @@
 #include "cli/report.h"
 #include "runtime/base/json.h"
 
-/* Verbs without options of their own have an empty table. */
-struct no_config {
-    char unused;
-};
-
 static void append(const struct cli_context *context, const char *shell, struct rt_buffer *buffer)
 {
     struct rt_json json;
@@ -62,6 +57,5 @@ const struct cli_verb cli_completion_verb = {
                    "where bash looks for it; where it is not, this line in ~/.bashrc does it: "
                    "source <(redistinto completion bash).",
     .examples = completion_examples,
-    .config_size = sizeof(struct no_config),
     .run = run,
 };

@@ -7,10 +7,6 @@
 #include "cli/query.h"
 #include "cli/report.h"
 
-struct no_config {
-    char unused;
-};
-
 struct survey {
     struct cli_context *context;
     struct cli_client *client;
@@ -136,6 +132,5 @@ const struct cli_verb cli_health_verb = {
     .description = "Asks the health service of the coordinator and of each instance that it lists; "
                    "instances that left are only shown. Exit code 5 when any does not serve.",
     .examples = health_examples,
-    .config_size = sizeof(struct no_config),
     .run = run_health,
 };

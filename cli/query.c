@@ -12,11 +12,6 @@
 /* Whole lists in one buffer: far more keys than anybody reads. */
 #define RESULT_MAX ((size_t)1024 * 1024 * 1024)
 
-/* Verbs without options of their own have an empty table. */
-struct no_config {
-    char unused;
-};
-
 /* ---- status ---------------------------------------------------------------------------------- */
 
 static enum model_exit ask_status(struct cli_context *context, struct cli_client *client,
@@ -173,7 +168,6 @@ const struct cli_verb cli_instances_verb = {
         "Lists instances in the order of their first registration, dead and departed ones "
         "too.",
     .examples = instances_examples,
-    .config_size = sizeof(struct no_config),
     .run = run_instances,
 };
 

@@ -18,15 +18,15 @@ typedef enum model_exit (*cli_verb_fn)(struct cli_context *context, const char *
 
 struct cli_verb {
     const char *name;
-    const char *arguments;       /* for the help: "KEY", or "" */
-    size_t n_arguments;          /* that must be there */
-    size_t n_optional;           /* that may follow */
-    const char *summary;         /* one line for the list, without full stop */
-    const char *description;     /* paragraph for the help */
-    const char *const *examples; /* command lines, "# why" may follow; NULL-terminated */
-    const struct rt_option *options;
+    const char *arguments;           /* for the help: "KEY", or "" */
+    size_t n_arguments;              /* that must be there */
+    size_t n_optional;               /* that may follow */
+    const char *summary;             /* one line for the list, without full stop */
+    const char *description;         /* paragraph for the help */
+    const char *const *examples;     /* command lines, "# why" may follow; NULL-terminated */
+    const struct rt_option *options; /* of its own; there may be none */
     size_t n_options;
-    size_t config_size;
+    size_t config_size; /* of what their offsets count from */
     cli_verb_fn run;
 };
 
