@@ -41,9 +41,11 @@ static enum rt_code read_value(const char *path, struct rt_buffer *buffer, struc
 {
     enum rt_code code = cli_file_read(path, MODEL_VALUE_MAX, buffer, err);
 
-    if (code == RT_OUT_OF_RANGE)
-        err->reason = model_reason_name(MODEL_REASON_VALUE_TOO_LARGE);
-    return code;
+    if (code != RT_OUT_OF_RANGE)
+        return code;
+    err->code = model_reason_code(MODEL_REASON_VALUE_TOO_LARGE);
+    err->reason = model_reason_name(MODEL_REASON_VALUE_TOO_LARGE);
+    return err->code;
 }
 
 static enum rt_code take_value(const char *word, const struct config *config,

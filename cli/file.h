@@ -29,7 +29,7 @@ RT_MUST_USE enum rt_code cli_file_replace(const char *path, struct rt_bytes cont
 RT_MUST_USE enum rt_code cli_file_resolve(const char *path, char **ret_path, struct rt_error *err);
 
 /* Appends all of a file, or of standard input when the path is "-". OUT_OF_RANGE when there are
- * more than `max` bytes: no more than that and one are read. */
+ * more than `max` bytes: no more than that and one are read. On failure the buffer has any part. */
 RT_MUST_USE enum rt_code cli_file_read(const char *path, size_t max, struct rt_buffer *buffer,
                                        struct rt_error *err);
 

@@ -5,6 +5,8 @@
  */
 #include "cli/data.h"
 
+#include <unistd.h>
+
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
 #include "tests/unit/cli/forked_coordinator.h"
@@ -440,6 +442,29 @@ Test(data, versions)
     expect("store versions --last-set 1.2.3", MODEL_EXIT_OK, DETAILS, "");
     expect("put versions v --if-version 1.2.3", MODEL_EXIT_OK, DETAILS, "");
     expect("del versions --if-version 1.2.3", MODEL_EXIT_OK, DETAILS, "");
+}
+
+/* A file of this size that takes no room, as the value. */
+static void expect_value_of(off_t size, enum model_exit expected, const char *part)
+{
+    char path[] = "/tmp/redistinto-XXXXXX";
+    int fd = mkstemp(path);
+    char *line = rt_xasprintf("put k --value-file %s -o json", path);
+
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(ftruncate(fd, size), 0);
+    expect_part(line, expected, part);
+    (void)close(fd);
+    (void)unlink(path);
+    rt_free(line);
+}
+
+Test(data, values_at_the_limit_and_past_it)
+{
+    expect_value_of(MODEL_VALUE_MAX, MODEL_EXIT_OK, "\"outcome\":\"ok\"");
+    expect_value_of(MODEL_VALUE_MAX + 1, MODEL_EXIT_USAGE,
+                    "\"code\":\"INVALID_ARGUMENT\",\"reason\":\"VALUE_TOO_LARGE\"");
+    expect_open_sessions("0 open");
 }
 
 Test(data, usage)

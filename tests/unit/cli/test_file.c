@@ -139,6 +139,48 @@ Test(file, replace_does_not_rename_over_a_directory)
     rt_free(path);
 }
 
+static void expect_read(const char *path, size_t max, enum rt_code code, const char *expected)
+{
+    struct rt_buffer buffer = {0};
+    struct rt_error err = RT_ERROR_INIT;
+
+    cr_assert_eq(cli_file_read(path, max, &buffer, &err), code, "%s", err.message);
+    if (code == RT_OK)
+        cr_assert_str_eq(rt_buffer_string(&buffer), expected);
+    else
+        cr_assert_not_null(strstr(err.message, expected), "%s", err.message);
+    rt_buffer_deinit(&buffer);
+}
+
+Test(file, read_up_to_the_limit_and_past_it)
+{
+    char *path = below("value");
+
+    expect_read(path, 4, RT_NOT_FOUND, path);
+    cr_assert_eq(cli_file_replace(path, RT_BYTES_LITERAL("four"), NULL), RT_OK);
+    expect_read(path, 4, RT_OK, "four");
+    expect_read(path, 3, RT_OUT_OF_RANGE, "value: there are more than 3 bytes");
+    expect_read("/dev/zero", 100000, RT_OUT_OF_RANGE, "/dev/zero: there are more than 100000");
+    expect_read("/dev/null", 0, RT_OK, "");
+    expect_read(directory, 4, RT_INVALID_ARGUMENT, directory);
+    rt_free(path);
+}
+
+Test(file, read_standard_input)
+{
+    char *path = below("value");
+    int fd;
+
+    cr_assert_eq(cli_file_replace(path, RT_BYTES_LITERAL("four"), NULL), RT_OK);
+    fd = open(path, O_RDONLY);
+    cr_assert_eq(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    expect_read("-", 4, RT_OK, "four");
+    cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
+    expect_read("-", 3, RT_OUT_OF_RANGE, "standard input: there are more than 3 bytes");
+    (void)close(fd);
+    rt_free(path);
+}
+
 static void expect_tail(const char *content, off_t offset, unsigned n_lines, const char *expected)
 {
     struct rt_buffer buffer = {0};
