@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cli/condition.h"
@@ -50,8 +51,8 @@ struct cli_client {
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct exchange exchange;
-    bool is_interrupted; /* ever */
-    bool is_refusing;    /* since then, or since winding up began */
+    atomic_bool is_interrupted; /* ever; written under the lock, read also without */
+    bool is_refusing;           /* since then, until winding up begins */
 };
 
 /* ---- completion ------------------------------------------------------------------------------ */
@@ -172,7 +173,7 @@ static void on_signal(int signum, void *ctx)
 
     (void)signum;
     (void)pthread_mutex_lock(&client->lock);
-    client->is_interrupted = true;
+    atomic_store(&client->is_interrupted, true);
     client->is_refusing = true;
     cancel(client);
     (void)pthread_cond_signal(&client->done);
@@ -351,7 +352,7 @@ enum model_exit cli_client_report(const struct cli_client *client,
 {
     enum model_exit result = cli_report_failure(client->context, response);
 
-    return client->is_interrupted ? MODEL_EXIT_INTERRUPTED : result;
+    return cli_client_is_interrupted(client) ? MODEL_EXIT_INTERRUPTED : result;
 }
 
 /* ---- the object ------------------------------------------------------------------------------ */
@@ -418,5 +419,5 @@ struct model_id cli_client_new_id(const struct cli_client *client)
 
 bool cli_client_is_interrupted(const struct cli_client *client)
 {
-    return client->is_interrupted;
+    return atomic_load(&client->is_interrupted);
 }
