@@ -4,10 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/packages"
 
-[ $# -gt 0 ] || { echo "usage: $0 build|test|check..." >&2; exit 2; }
+lists=$(printf '%s|' *.txt | sed 's/\.txt|/|/g; s/|$//')
+[ $# -gt 0 ] || { echo "usage: $0 $lists..." >&2; exit 2; }
 wanted=()
 for list in "$@"; do
-    [ -f "$list.txt" ] || { echo "$0: no package list '$list' (build, test, check)" >&2; exit 2; }
+    [ -f "$list.txt" ] || { echo "$0: no package list '$list' ($lists)" >&2; exit 2; }
     while read -r name; do wanted+=("$name"); done < <(grep -v '^#' "$list.txt")
 done
 
