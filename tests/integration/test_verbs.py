@@ -113,6 +113,17 @@ class Page(unittest.TestCase):
             self.assertEqual((result.code, result.err), (0, b""), line)
 
 
+class ErrorsPage(unittest.TestCase):
+    """docs/errors.md."""
+
+    def test_every_reason_has_a_reaction(self):
+        table = (ROOT / "runtime" / "model" / "reason.h").read_text(encoding="utf-8")
+        reasons = re.findall(r"^    REASON\((\w+), RT_", table, re.M)
+        self.assertGreater(len(reasons), 30)
+        told = set(re.findall(r"\w+", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")))
+        self.assertEqual(set(reasons) - told, {"NONE"})
+
+
 class Usage(unittest.TestCase):
     """Exit code 2, before anything is asked of anybody."""
 
