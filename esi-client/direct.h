@@ -63,8 +63,8 @@ void esi_direct_submit(struct esi_direct *direct, struct model_call *call);
 /* The operation is answered now: CANCELLED. It has not been answered yet. */
 void esi_direct_cancel(struct esi_direct *direct, struct model_call *call);
 
-/* Cancels what is unfinished and ends the session: done when esi_direct_is_closed(). LOCKs that are
- * submitted later are refused. */
+/* Cancels what is unfinished and ends the session: done when esi_direct_is_closed(). What is
+ * submitted later is answered with CANCELLED. */
 void esi_direct_close(struct esi_direct *direct);
 bool esi_direct_is_closed(const struct esi_direct *direct);
 

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     }
     batch = calloc(1, sizeof(*batch));
     if (!batch)
-        return 2;
+        abort();
     worst = run_all(client, batch);
     free(batch);
     esi_client_free(client);

@@ -78,7 +78,7 @@ enum rt_code rt_fail_uv(struct rt_error *err, int uv_result, const char *format,
 /* Resets to RT_OK with an empty message. */
 void rt_error_clear(struct rt_error *err);
 
-/* "NOT_FOUND" for RT_NOT_FOUND; "CODE_<n>" is never returned: an unknown number gives "UNKNOWN". */
+/* "NOT_FOUND" for RT_NOT_FOUND; "UNKNOWN" also for a number that is no code. */
 const char *rt_code_name(enum rt_code code);
 
 #endif
