@@ -18,6 +18,7 @@
 #include "cli/session_verb.h"
 #include "cli/shell.h"
 #include "runtime/base/alloc.h"
+#include "runtime/base/option_describe.h"
 
 #define SECTION "cli" /* of the configuration file */
 
@@ -179,23 +180,43 @@ struct found {
     bool wants_help; /* before it */
 };
 
+/* What may stand before the verb, for getopt_long(), which stops at the first other word ("+"). */
+static void list_options(struct option ret_list[RT_OPTION_COMMAND_OPTIONS_MAX + 1],
+                         struct rt_buffer *letters)
+{
+    const struct rt_option *list[RT_OPTION_COMMAND_OPTIONS_MAX];
+    size_t n_list = rt_option_command_list(&cli_verb_common, list);
+
+    rt_buffer_append_byte(letters, '+');
+    for (size_t i = 0; i < n_list; i++) {
+        bool is_flag = list[i]->type == RT_OPTION_FLAG;
+
+        if (list[i]->letter)
+            rt_buffer_printf(letters, "%c%s", list[i]->letter, is_flag ? "" : ":");
+        ret_list[i] = (struct option){
+            .name = list[i]->name,
+            .has_arg = is_flag ? optional_argument : required_argument,
+            .val = list[i]->letter,
+        };
+    }
+    ret_list[n_list] = (struct option){0};
+}
+
 /* Unknown options are left to whoever parses them all. */
 static struct found find_verb(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"coordinator", required_argument, NULL, 1}, {"output", required_argument, NULL, 1},
-        {"timeout", required_argument, NULL, 1},     {"config", required_argument, NULL, 1},
-        {"help", optional_argument, NULL, 'h'},      {"print-config", optional_argument, NULL, 1},
-        {"version", optional_argument, NULL, 1},     {NULL, 0, NULL, 0},
-    };
+    struct option list[RT_OPTION_COMMAND_OPTIONS_MAX + 1];
+    struct rt_buffer letters = {0};
     struct found found = {0};
     int letter;
 
+    list_options(list, &letters);
     optind = 0;
     opterr = 0;
-    while ((letter = getopt_long(argc, argv, "+o:hV", long_options, NULL)) != -1)
+    while ((letter = getopt_long(argc, argv, rt_buffer_string(&letters), list, NULL)) != -1)
         found.wants_help |= letter == 'h';
     found.index = optind;
+    rt_buffer_deinit(&letters);
     return found;
 }
 

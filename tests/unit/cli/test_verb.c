@@ -235,6 +235,8 @@ Test(verb, options_on_both_sides)
     expect("--timeout 7s dev --print-config -o text --entries 5", MODEL_EXIT_OK,
            "timeout = 7s ; flag\n", "");
     expect("dev --print-config --timeout 7s", MODEL_EXIT_OK, "timeout = 7s ; flag\n", "");
+    expect("--coordinator c:1 -o text --config /dev/null --print-config dev", MODEL_EXIT_OK,
+           "coordinator = c:1 ; flag\n", "");
     expect("--coordinator=c:1 dev --print-config", MODEL_EXIT_OK, "coordinator = c:1 ; flag\n", "");
     expect("--print-config dev --entries 5", MODEL_EXIT_OK, "entries = 5 ; flag\n", "");
 }
