@@ -72,18 +72,6 @@ static bool has_room_for_nul(struct rt_buffer *buffer, size_t text_size)
     return false;
 }
 
-uint8_t *rt_buffer_extend(struct rt_buffer *buffer, size_t size)
-{
-    uint8_t *data;
-
-    rt_assert(size > 0);
-    if (!reserve(buffer, size))
-        return NULL;
-    data = buffer->data + buffer->size;
-    buffer->size += size;
-    return data;
-}
-
 void rt_buffer_append(struct rt_buffer *buffer, struct rt_bytes bytes)
 {
     if (bytes.size == 0 || !reserve(buffer, bytes.size))

@@ -41,9 +41,6 @@ void rt_buffer_append_string(struct rt_buffer *buffer, const char *text);
 void rt_buffer_append_byte(struct rt_buffer *buffer, uint8_t byte);
 void rt_buffer_printf(struct rt_buffer *buffer, const char *format, ...) RT_PRINTF(2, 3);
 
-/* Adds `size` ≥ 1 bytes for the caller to fill, valid until the next append. NULL when failed. */
-RT_MUST_USE uint8_t *rt_buffer_extend(struct rt_buffer *buffer, size_t size);
-
 /* RT_OK, or RT_RESOURCE_EXHAUSTED when an append failed. */
 RT_MUST_USE enum rt_code rt_buffer_check(const struct rt_buffer *buffer, struct rt_error *err);
 

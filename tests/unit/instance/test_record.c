@@ -105,12 +105,13 @@ Test(record, meta_value_and_dedup_round_trips)
 
 Test(record, value_at_the_limit_and_one_past_it)
 {
+    static const uint8_t bytes[MODEL_VALUE_MAX];
     struct model_version version = {1, 2, 3};
     struct rt_bytes value;
     struct rt_buffer buffer = {0};
 
     inst_record_encode_value(&buffer, &version, (struct rt_bytes){0});
-    memset(rt_buffer_extend(&buffer, MODEL_VALUE_MAX), 7, MODEL_VALUE_MAX);
+    rt_buffer_append(&buffer, rt_bytes_of(bytes, sizeof(bytes)));
     cr_assert_eq(inst_record_decode_value(rt_buffer_bytes(&buffer), &version, &value, NULL), RT_OK);
     rt_buffer_append_byte(&buffer, 7);
     cr_assert_eq(inst_record_decode_value(rt_buffer_bytes(&buffer), &version, &value, NULL),
