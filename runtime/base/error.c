@@ -147,11 +147,6 @@ enum rt_code rt_fail_uv(struct rt_error *err, int uv_result, const char *format,
     return code;
 }
 
-void rt_error_clear(struct rt_error *err)
-{
-    *err = (struct rt_error)RT_ERROR_INIT;
-}
-
 const char *rt_code_name(enum rt_code code)
 {
     static const char *const names[] = {

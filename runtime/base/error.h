@@ -75,9 +75,6 @@ enum rt_code rt_fail_errno(struct rt_error *err, int errno_value, const char *fo
 enum rt_code rt_fail_uv(struct rt_error *err, int uv_result, const char *format, ...)
     RT_PRINTF(3, 4);
 
-/* Resets to RT_OK with an empty message. */
-void rt_error_clear(struct rt_error *err);
-
 /* "NOT_FOUND" for RT_NOT_FOUND; "UNKNOWN" also for a number that is no code. */
 const char *rt_code_name(enum rt_code code);
 

@@ -117,15 +117,6 @@ Test(error, system_errors)
     cr_assert_str_eq(err.message, "open f: No such file or directory");
 }
 
-Test(error, clear)
-{
-    (void)rt_fail_reason(&err, RT_ABORTED, "R", "x");
-    rt_error_clear(&err);
-    cr_assert_eq(err.code, RT_OK);
-    cr_assert_null(err.reason);
-    cr_assert_str_eq(err.message, "");
-}
-
 Test(error, names_of_codes)
 {
     cr_assert_str_eq(rt_code_name(RT_OK), "OK");
@@ -143,6 +134,5 @@ Test(error, ok_is_no_failure, .signal = SIGABRT)
 
 Test(error, wrap_needs_an_error, .signal = SIGABRT)
 {
-    rt_error_clear(&err);
     (void)rt_wrap(&err, "x");
 }

@@ -150,7 +150,7 @@ static enum rt_code parse(const char *first, ...)
     options = rt_option_free(options);
     free(output);
     setup.out = open_memstream(&output, &output_size);
-    rt_error_clear(&err);
+    err = (struct rt_error)RT_ERROR_INIT;
     code = rt_option_parse(&setup, argc, argv, &action, &options, &err);
     (void)fclose(setup.out);
     if (code == RT_OK && action == RT_OPTION_EXIT_OK)

@@ -134,7 +134,7 @@ Test(core_store, rows_that_cannot_be_decoded_are_named)
     driver_init(&d);
     driver_restart(&d, false);
     for (size_t i = 0; i < RT_ARRAY_SIZE(bad); i++) {
-        rt_error_clear(&err);
+        err = (struct rt_error)RT_ERROR_INIT;
         cr_assert_eq(
             coord_core_load(d.core, rt_bytes_of_string(bad[i]), RT_BYTES_LITERAL("\1z"), &err),
             RT_DATA_LOSS, "%s", bad[i]);

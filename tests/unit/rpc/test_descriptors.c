@@ -139,7 +139,7 @@ static enum rt_code add_one(const char *name, const char *package, const char *i
     file.n_dependency = import ? 1 : 0;
     set.file = files;
     set.n_file = 1;
-    rt_error_clear(&err);
+    err = (struct rt_error)RT_ERROR_INIT;
     return add(data, google__protobuf__file_descriptor_set__pack(&set, data));
 }
 

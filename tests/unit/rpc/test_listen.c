@@ -28,7 +28,7 @@ static void teardown(void)
 
 static enum rt_code add(const struct rpc_method *methods, size_t n_methods)
 {
-    rt_error_clear(&err);
+    err = (struct rt_error)RT_ERROR_INIT;
     return rpc_server_add_service(server, &rpctest__v1__echo_service__descriptor, methods,
                                   n_methods, NULL, &err);
 }
@@ -135,7 +135,7 @@ Test(listen, addresses_that_make_no_sense)
 
     setup();
     for (size_t i = 0; i < RT_ARRAY_SIZE(addresses); i++) {
-        rt_error_clear(&err);
+        err = (struct rt_error)RT_ERROR_INIT;
         cr_assert_neq(rpc_server_listen(server, addresses[i], NULL, &err), RT_OK, "%s",
                       addresses[i]);
         cr_assert_neq(err.code, RT_ALREADY_EXISTS);

@@ -37,7 +37,7 @@ TestSuite(data_dir, .init = set_up, .fini = tear_down);
 
 static void reopen(void)
 {
-    rt_error_clear(&err);
+    err = (struct rt_error)RT_ERROR_INIT;
     dir = store_data_dir_free(dir);
     cr_assert_eq(store_data_dir_new(path, &dir, &err), RT_OK, "%s", err.message);
 }

@@ -41,7 +41,7 @@ static void on_done(struct store_txn *txn, void *ctx)
 
 static enum rt_code try_open(void)
 {
-    rt_error_clear(&err);
+    err = (struct rt_error)RT_ERROR_INIT;
     return store_lmdb_open(&options, on_done, NULL, &store, &err);
 }
 
