@@ -80,14 +80,6 @@ static void append_option(const struct rt_option *option, struct rt_buffer *page
     rt_buffer_deinit(&facts);
 }
 
-static bool has_group_before(const struct rt_option *const *list, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (strcmp(rt_option_group(list[i]), rt_option_group(list[index])) == 0)
-            return true;
-    return false;
-}
-
 static void append_options(const struct rt_option_command *command, struct rt_buffer *page)
 {
     const struct rt_option *list[RT_OPTION_COMMAND_OPTIONS_MAX];
@@ -95,7 +87,7 @@ static void append_options(const struct rt_option_command *command, struct rt_bu
 
     rt_buffer_append_string(page, ".SH OPTIONS\n");
     for (size_t i = 0; i < n_list; i++) {
-        if (has_group_before(list, i))
+        if (!rt_option_begins_group(list, i))
             continue;
         rt_buffer_printf(page, ".SS \"%s\"\n", rt_option_group(list[i]));
         for (size_t k = i; k < n_list; k++)

@@ -23,6 +23,9 @@ const char *rt_option_argument(const struct rt_option *option);
 /* Its heading. */
 const char *rt_option_group(const struct rt_option *option);
 
+/* Whether none before this one in the list has its heading. */
+bool rt_option_begins_group(const struct rt_option *const *list, size_t index);
+
 /* Whether environment and file can set it: the general ones but --config are for the command line
  * only. */
 bool rt_option_has_variable(const struct rt_option *option);

@@ -173,13 +173,12 @@ const char *rt_option_group(const struct rt_option *option)
     return option->group ? option->group : "Options";
 }
 
-/* Whether an option before this one has its group. */
-static bool has_group_before(const struct rt_option *const *list, size_t index)
+bool rt_option_begins_group(const struct rt_option *const *list, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (strcmp(rt_option_group(list[i]), rt_option_group(list[index])) == 0)
-            return true;
-    return false;
+            return false;
+    return true;
 }
 
 static void format_group(const struct rt_option *const *list, size_t n_list, size_t first,
@@ -214,7 +213,7 @@ void rt_option_help_format(const struct rt_option_command *command, struct rt_bu
     rt_buffer_append_byte(buffer, '\n');
     format_examples(command, buffer);
     for (size_t i = 0; i < n_list; i++)
-        if (!has_group_before(list, i))
+        if (rt_option_begins_group(list, i))
             format_group(list, n_list, i, buffer);
     column = 0;
     rt_buffer_append_byte(buffer, '\n');
