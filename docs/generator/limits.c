@@ -5,7 +5,10 @@
 #include "docs/generator/limits.h"
 
 #include "coordinator/operations.h"
+#include "coordinator/sessions.h"
 #include "coordinator/watch.h"
+#include "esi-client/direct.h"
+#include "esi-client/retry.h"
 #include "esi-client/script.h"
 #include "instance/limits.h"
 #include "runtime/host/batch.h"
@@ -102,6 +105,8 @@ static const struct limit at_the_coordinator[] = {
      "LIMIT_REACHED"},
     {"operations behind another one on the same key", MODEL_WAITERS_MAX, COUNT,
      "coordinator/tasks.c", "LIMIT_REACHED"},
+    {"remembered writes of one session", COORD_DONE_MAX, COUNT, "coordinator/sessions.c",
+     "the oldest is forgotten"},
     {"changes that a watch of routes may be behind", COORD_WATCH_CHANGES_MAX, COUNT,
      "coordinator/watch.c", "it begins again with a snapshot"},
     {"keys of one message of a watch", MODEL_WATCH_KEYS_MAX, COUNT, "coordinator/watch.c",
@@ -111,6 +116,8 @@ static const struct limit at_the_coordinator[] = {
 };
 
 static const struct limit at_an_instance[] = {
+    {"SETs of one key between two of its transactions", INST_DEDUP_VOLATILE_MAX, COUNT,
+     "instance/data.c", "the next one waits for a transaction"},
     {"calls behind one key's transaction", INST_WAITS_PER_KEY_MAX, COUNT, "instance/wait.c",
      "LIMIT_REACHED"},
     {"waiting calls in all", INST_WAITS_MAX, COUNT, "instance/wait.c", "LIMIT_REACHED"},
@@ -122,6 +129,15 @@ static const struct limit at_an_instance[] = {
      "who was silent for longest is forgotten"},
     {"remembered requests in all", INST_DEDUP_ENTRIES_MAX, COUNT, "instance/dedup.c",
      "the oldest of the client that was silent for longest is forgotten"},
+};
+
+static const struct limit in_clients[] = {
+    {"unfinished operations", ESI_DIRECT_OPERATIONS_MAX, COUNT, "esi-client/direct.c",
+     "LIMIT_REACHED"},
+    {"keys of which the owner is remembered (`routes_max`)", ESI_DIRECT_ROUTES_MAX, COUNT,
+     "esi-client/routes.c", "the one that was used least recently is forgotten"},
+    {"attempts of one operation", ESI_RETRY_ATTEMPTS_MAX, COUNT, "esi-client/direct.c",
+     "it ends with what the last one came to"},
 };
 
 static const struct limit in_scripts[] = {
@@ -136,6 +152,7 @@ static const struct section sections[] = {
     {"Batches (`Pipeline`)", batches, RT_ARRAY_SIZE(batches)},
     {"The coordinator", at_the_coordinator, RT_ARRAY_SIZE(at_the_coordinator)},
     {"An instance", at_an_instance, RT_ARRAY_SIZE(at_an_instance)},
+    {"A client of the C library", in_clients, RT_ARRAY_SIZE(in_clients)},
     {"Scripts", in_scripts, RT_ARRAY_SIZE(in_scripts)},
 };
 
