@@ -149,7 +149,7 @@ static bool may_route_be_stale(enum rt_code code)
 static void count(struct cli_bench *bench, const struct cli_bench_operation *operation,
                   enum rt_code code, const struct model_error *error, bool is_empty)
 {
-    int side = operation->is_read ? CLI_BENCH_READS : CLI_BENCH_UPDATES;
+    enum cli_bench_side side = operation->is_read ? CLI_BENCH_READS : CLI_BENCH_UPDATES;
 
     if (code != RT_OK && may_route_be_stale(code))
         cli_bench_routes_forget(&bench->routes, operation->key);

@@ -21,13 +21,14 @@ static const struct {
 
 static const char *const side_names[] = {"read", "update"};
 
-void cli_bench_stats_succeed(struct cli_bench_stats *stats, int side, uint64_t latency_us)
+void cli_bench_stats_succeed(struct cli_bench_stats *stats, enum cli_bench_side side,
+                             uint64_t latency_us)
 {
     cli_histogram_record(&stats->latency_us[side], latency_us);
 }
 
-void cli_bench_stats_fail(struct cli_bench_stats *stats, int side, enum rt_code code,
-                          enum model_reason reason)
+void cli_bench_stats_fail(struct cli_bench_stats *stats, enum cli_bench_side side,
+                          enum rt_code code, enum model_reason reason)
 {
     stats->n_failed[side]++;
     if (reason != MODEL_REASON_NONE)

@@ -10,12 +10,14 @@
 #include "runtime/base/buffer.h"
 #include "runtime/model/reason.h"
 
-enum {
+enum cli_bench_side {
     CLI_BENCH_READS,
     CLI_BENCH_UPDATES,
     CLI_BENCH_N_SIDES,
+};
 
-    CLI_BENCH_N_CODES = RT_UNAUTHENTICATED + 1,
+enum {
+    CLI_BENCH_N_CODES = RT_UNAUTHENTICATED + 1
 };
 
 /* About 70 kB: on the heap, zeroed. */
@@ -30,10 +32,10 @@ struct cli_bench_stats {
     bool is_interrupted;
 };
 
-/* `side`: CLI_BENCH_READS or CLI_BENCH_UPDATES. */
-void cli_bench_stats_succeed(struct cli_bench_stats *stats, int side, uint64_t latency_us);
-void cli_bench_stats_fail(struct cli_bench_stats *stats, int side, enum rt_code code,
-                          enum model_reason reason);
+void cli_bench_stats_succeed(struct cli_bench_stats *stats, enum cli_bench_side side,
+                             uint64_t latency_us);
+void cli_bench_stats_fail(struct cli_bench_stats *stats, enum cli_bench_side side,
+                          enum rt_code code, enum model_reason reason);
 
 uint64_t cli_bench_stats_n_failed(const struct cli_bench_stats *stats);
 uint64_t cli_bench_stats_n_done(const struct cli_bench_stats *stats);
