@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 enum {
-    KEY_SIZE = 24
+    KEY_SIZE = sizeof("fill:18446744073709551615")
 };
 
 struct fill {
