@@ -30,7 +30,7 @@
  * Threads: every function may be called by any thread. A client has two threads of its own, which
  * take no signals. Callbacks run on one of them, one at a time; they may start operations but must
  * not wait for any (esi_client_run, esi_client_free). Fork before the first client, not after.
- * Memory that runs out aborts the process.
+ * Memory or threads that run out abort the process.
  */
 #ifndef ESI_CLIENT_H
 #define ESI_CLIENT_H
@@ -44,9 +44,11 @@ extern "C" {
 #endif
 
 enum {
-    ESI_CLIENT_KEY_MAX = 255,             /* bytes; a key has at least one */
-    ESI_CLIENT_VALUE_MAX = 1024 * 1024,   /* bytes */
-    ESI_CLIENT_OPERATIONS_MAX = 16384,    /* unfinished; the next one fails with LIMIT_REACHED */
+    ESI_CLIENT_KEY_MAX = 255,           /* bytes; a key has at least one */
+    ESI_CLIENT_VALUE_MAX = 1024 * 1024, /* bytes */
+    /* Unfinished, LOCKs that nobody waits for any more and that are to be given back among them;
+     * the next one fails with LIMIT_REACHED. */
+    ESI_CLIENT_OPERATIONS_MAX = 16384,
     ESI_CLIENT_TIMEOUT_MS_MAX = 86400000, /* of one operation; longer ones are cut */
 };
 
@@ -139,8 +141,8 @@ void esi_client_results_free(struct esi_client_results *results);
  * inside esi_client_start(). */
 typedef void (*esi_client_cb)(struct esi_client_results *results, void *ctx);
 
-/* Starts them together. The array is copied, keys and values are not: they stay alive until the
- * callback. */
+/* Starts them together; none at all is fine. The array is copied, keys and values are not: they
+ * stay alive until the callback. */
 void esi_client_start(struct esi_client *client, const struct esi_client_operation *operations,
                       size_t n_operations, esi_client_cb cb, void *ctx);
 
