@@ -43,7 +43,7 @@ BESIDE = {
     "tests/sim": ["runtime/base", "runtime/model", "runtime/store", "coordinator", "instance",
                   "esi-client"],
     "tests/fuzz": ["runtime/base", "runtime/wire", "esi-client", "tests/unit/wire"],
-    "tests/threads": ["tests/unit/rpc", "tests/unit/host"],
+    "tests/threads": ["runtime/base", "esi-client", "tests/unit/rpc", "tests/unit/host"],
     "tests/bench": ["runtime", "instance", "cli"],
     "docs/generator": ["runtime", "coordinator", "instance", "esi-client", "cli"],
     "examples": [],  # what is installed
