@@ -10,7 +10,8 @@
 #include "cli/pace.h"
 
 enum {
-    CLI_BENCH_NAME_SIZE = CLI_BENCH_PREFIX_MAX + 11
+    CLI_BENCH_NAME_SIZE = CLI_BENCH_PREFIX_MAX + 11,
+    CLI_BENCH_MARGIN_US = 2000 * 1000, /* beyond the timeout of what is under way at the end */
 };
 
 enum cli_bench_phase {

@@ -231,10 +231,6 @@ void cli_link_wait_until(struct cli_link *link, uint64_t until_us)
     uint64_t now_us = cli_link_now_us(link);
     struct timespec at;
 
-    if (until_us == RT_NEVER) {
-        (void)pthread_cond_wait(&link->woken, &link->lock);
-        return;
-    }
     if (until_us <= now_us)
         return;
     at = cli_condition_time_in(until_us - now_us);

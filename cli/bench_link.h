@@ -45,8 +45,8 @@ struct cli_link *cli_link_free(struct cli_link *link);
 void cli_link_lock(struct cli_link *link);
 void cli_link_unlock(struct cli_link *link);
 
-/* Waits, with the lock released meanwhile, until cli_link_wake() or this time of the boot clock
- * (RT_NEVER: no limit); may return early. Under the lock. */
+/* Waits, with the lock released meanwhile, until cli_link_wake() or this time of the boot clock;
+ * may return early. Under the lock. */
 void cli_link_wait_until(struct cli_link *link, uint64_t until_us);
 void cli_link_wake(struct cli_link *link);
 

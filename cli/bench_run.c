@@ -12,9 +12,8 @@
 #include "runtime/base/alloc.h"
 
 enum {
-    REST_US = 20 * 1000,    /* of a slot whose request failed: no storm against a dead server */
-    TICK_US = 500 * 1000,   /* at least so often the time is looked at */
-    MARGIN_US = 2000 * 1000 /* beyond the timeout of what is under way at the end */
+    REST_US = 20 * 1000,  /* of a slot whose request failed: no storm against a dead server */
+    TICK_US = 500 * 1000, /* at least so often the time is looked at */
 };
 
 void cli_bench_give_up(struct cli_bench *bench, enum rt_code code, const struct model_error *error)
@@ -320,7 +319,7 @@ static void show_progress(struct cli_bench *bench)
 /* Until everything that was drawn in this phase is answered, or nobody waits for it any more. */
 static void go_through_phase(struct cli_bench *bench)
 {
-    uint64_t patience_us = (uint64_t)bench->options->timeout_ms * 1000 + MARGIN_US;
+    uint64_t patience_us = (uint64_t)bench->options->timeout_ms * 1000 + CLI_BENCH_MARGIN_US;
     uint64_t over_us = RT_NEVER;
 
     for (;;) {

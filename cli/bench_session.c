@@ -53,11 +53,16 @@ static void start(struct cli_bench *bench, enum model_call_kind kind)
     cli_link_start(&session->link, &session->call);
 }
 
-/* Every call ends, by its timeout at the latest, unless the user does not wait for that. */
+/* A unary call ends by its timeout. A KeepAlive has a stream, which has none: it is waited for as
+ * long. The user may not wait at all. */
 static void await(struct cli_bench *bench, unsigned n_interrupts)
 {
-    while (bench->session.is_busy && bench->n_interrupts < n_interrupts)
-        cli_link_wait_until(bench->link, RT_NEVER);
+    uint64_t timeout_us = (uint64_t)bench->options->timeout_ms * 1000;
+    uint64_t until_us = cli_link_now_us(bench->link) + timeout_us + CLI_BENCH_MARGIN_US;
+
+    while (bench->session.is_busy && bench->n_interrupts < n_interrupts &&
+           cli_link_now_us(bench->link) < until_us)
+        cli_link_wait_until(bench->link, until_us);
 }
 
 void cli_bench_session_init(struct cli_bench *bench)
