@@ -158,7 +158,7 @@ static void on_done(struct rpc_client_stream *stream, const struct rt_error *err
     struct rt_list failed = RT_LIST_INIT(failed);
     struct rt_error closed = RT_ERROR_INIT;
 
-    (void)rt_fail(&closed, RT_UNAVAILABLE, "%s ended the stream", lane->address);
+    (void)rt_fail(&closed, RT_UNAVAILABLE, "the stream was ended");
     (void)pthread_mutex_lock(&host->outbound_lock);
     if (lane->stream == stream) {
         lane->stream = NULL;

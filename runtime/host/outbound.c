@@ -27,7 +27,14 @@ void host_outbound_take(struct model_call *call, const ProtobufCMessage *message
 {
     struct model_response response;
     struct rt_error copy_error = RT_ERROR_INIT;
+    struct rt_error named;
 
+    /* What the transport says does not tell where to. */
+    if (err && err->detail.size == 0) {
+        named = *err;
+        (void)rt_wrap(&named, "%s", call->address);
+        err = &named;
+    }
     wire_response_decode(call->request.kind, message, err, &call->arena, &response);
     if (err && response.error.reason == MODEL_REASON_NONE && never_sent)
         response.error.applied = MODEL_APPLIED_NO;
@@ -122,7 +129,7 @@ static enum rt_code start(struct host *host, struct model_call *call, const stru
                           struct rt_error *err)
 {
     if (time->timeout_ms == 0)
-        return rt_fail(err, RT_DEADLINE_EXCEEDED, "no time left to call %s", call->address);
+        return rt_fail(err, RT_DEADLINE_EXCEEDED, "no time is left");
     if (host->is_stopping)
         return rt_fail(err, RT_CANCELLED, "the service is stopping");
     if (wire_shape_has_exchange(wire_method_of(call->request.kind)->shape))
