@@ -252,7 +252,7 @@ class Installed(unittest.TestCase):
             subprocess.run(["meson", "install", "-C", str(BUILD), "--no-rebuild", "--tags",
                             "devel", "--destdir", directory], check=True, capture_output=True)
             found = next(pathlib.Path(directory).rglob("redistinto-client.pc"))
-            prefix = next(p for p in found.parents if p.name == "lib").parent
+            prefix = next(p for p in found.parents if p.name in ("lib", "lib64")).parent
             flags = subprocess.run(
                 ["pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs",
                  "redistinto-client"], check=True, capture_output=True, text=True,

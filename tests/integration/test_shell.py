@@ -264,7 +264,8 @@ class WithoutCluster(unittest.TestCase):
     def test_no_coordinator(self):
         result = run("redistinto", "--coordinator", "127.0.0.1:1", "--timeout", "500ms", "shell")
         self.assertEqual((result.code, result.out), (5, b""))
-        self.assertIn(b"redistinto: shell: 127.0.0.1:1: ", result.err)
+        # Refused, or out of time in one of the attempts.
+        self.assertRegex(result.err, rb"^redistinto: shell: .*127\.0\.0\.1:1\b")
 
     def test_usage(self):
         for arguments in (["shell", "x"], ["shell", "--name", ""], ["shell", "--name", "a b"]):
