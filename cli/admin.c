@@ -25,8 +25,10 @@ static enum model_exit ask(struct cli_context *context, struct model_call *call,
     if (cli_client_call(client, call)) {
         append(call, context->common.output, &buffer);
         result = cli_report_result(context, &buffer);
-    } else {
+    } else if (call->request.kind == MODEL_CALL_GET_DISTRIBUTION) {
         result = cli_client_report(client, &call->response);
+    } else {
+        result = cli_client_report_change(client, &call->response);
     }
     rt_buffer_deinit(&buffer);
     (void)cli_client_free(client);

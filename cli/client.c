@@ -355,6 +355,16 @@ enum model_exit cli_client_report(const struct cli_client *client,
     return cli_client_is_interrupted(client) ? MODEL_EXIT_INTERRUPTED : result;
 }
 
+enum model_exit cli_client_report_change(const struct cli_client *client,
+                                         const struct model_response *response)
+{
+    enum model_exit result = cli_client_report(client, response);
+
+    if (response->error.applied != MODEL_APPLIED_NO && result != MODEL_EXIT_INTERRUPTED)
+        return MODEL_EXIT_UNKNOWN_OUTCOME;
+    return result;
+}
+
 /* ---- the object ------------------------------------------------------------------------------ */
 
 static void *run_loop(void *ctx)

@@ -42,6 +42,11 @@ RT_MUST_USE enum rt_code cli_client_check_health(struct cli_client *client, cons
 enum model_exit cli_client_report(const struct cli_client *client,
                                   const struct model_response *response);
 
+/* The same of a call that changes something: what may have been applied is an unknown outcome,
+ * whatever kept its answer away. */
+enum model_exit cli_client_report_change(const struct cli_client *client,
+                                         const struct model_response *response);
+
 /* Waits; false at once when that would go past the deadline, and early when it is interrupted. */
 RT_MUST_USE bool cli_client_pause(struct cli_client *client, uint64_t duration_us);
 

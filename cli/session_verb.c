@@ -112,7 +112,7 @@ static enum model_exit close_session(struct cli_context *context, const struct m
 
     call->request.session.session_id = *id;
     if (!cli_client_call(client, call))
-        result = cli_client_report(client, &call->response);
+        result = cli_client_report_change(client, &call->response);
     else if (context->common.output == CLI_OUTPUT_JSON)
         result = print_session(context, id, NULL, 0);
     (void)model_call_free(call);

@@ -327,11 +327,7 @@ enum model_exit cli_statement_report(const struct cli_client *client,
                                      const struct cli_statement *statement,
                                      const struct model_response *response)
 {
-    enum model_exit result = cli_client_report(client, response);
-    bool is_write =
-        statement->kind != MODEL_STATEMENT_GET && statement->kind != MODEL_STATEMENT_READ;
-
-    if (is_write && response->error.applied != MODEL_APPLIED_NO && result != MODEL_EXIT_INTERRUPTED)
-        return MODEL_EXIT_UNKNOWN_OUTCOME;
-    return result;
+    if (statement->kind == MODEL_STATEMENT_GET || statement->kind == MODEL_STATEMENT_READ)
+        return cli_client_report(client, response);
+    return cli_client_report_change(client, response);
 }

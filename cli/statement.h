@@ -32,8 +32,7 @@ struct cli_statement {
 struct model_call *cli_statement_run(struct cli_context *context, struct cli_client *client,
                                      const struct cli_statement *statement);
 
-/* Reports the failure of a statement and returns the exit code for it: a write that may have been
- * applied is an unknown outcome, whatever kept its answer away. */
+/* Reports the failure of a statement and returns the exit code for it; writes are changes. */
 enum model_exit cli_statement_report(const struct cli_client *client,
                                      const struct cli_statement *statement,
                                      const struct model_response *response);

@@ -98,17 +98,6 @@ static enum model_call_kind draw_kind(struct direct *direct)
     return kind < 19 ? MODEL_CALL_READ : MODEL_CALL_DELETE;
 }
 
-static enum sim_op_kind op_kind(enum model_call_kind kind)
-{
-    if (kind == MODEL_CALL_SET)
-        return SIM_OP_SET;
-    if (kind == MODEL_CALL_PUT)
-        return SIM_OP_PUT;
-    if (kind == MODEL_CALL_STORE)
-        return SIM_OP_STORE;
-    return kind == MODEL_CALL_DELETE ? SIM_OP_DELETE : SIM_OP_READ;
-}
-
 static const struct sim_route *draw_route(struct direct *direct)
 {
     const struct sim_world *world = direct->node->world;
@@ -243,7 +232,7 @@ static void begin_operation(struct direct *direct, uint8_t key, uint64_t token)
     const struct sim_route *route;
 
     direct->kind = draw_kind(direct);
-    invoke(direct, key, op_kind(direct->kind));
+    invoke(direct, key, sim_op_kind_of_call(direct->kind));
     route = draw_route(direct);
     direct->token = token;
     if (token == 0 && route && roll(direct, 4) > 0)

@@ -225,17 +225,6 @@ static enum model_call_kind draw_kind(struct library *library, uint8_t key)
     return kind;
 }
 
-static enum sim_op_kind op_kind(enum model_call_kind kind)
-{
-    if (kind == MODEL_CALL_SET)
-        return SIM_OP_SET;
-    if (kind == MODEL_CALL_PUT)
-        return SIM_OP_PUT;
-    if (kind == MODEL_CALL_STORE)
-        return SIM_OP_STORE;
-    return kind == MODEL_CALL_DELETE ? SIM_OP_DELETE : SIM_OP_READ;
-}
-
 /* Rather one whose lock it holds. */
 static uint8_t draw_key(struct library *library)
 {
@@ -274,7 +263,7 @@ static void invoke(struct library *library, struct slot *slot)
     slot->key = key;
     slot->op = kind == MODEL_CALL_UNLOCK ? 0
                                          : sim_history_invoke(&world->history, library->node->index,
-                                                              key, op_kind(kind), world->now_us);
+                                                              key, sim_op_kind_of_call(kind), world->now_us);
     sim_world_trace(world, SIM_TRACE_INVOKE, library->node, key, slot->op);
     slot->is_busy = true;
     model_call_init(&slot->call, kind);

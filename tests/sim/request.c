@@ -9,6 +9,17 @@ bool sim_request_is_data(enum model_call_kind kind)
            kind == MODEL_CALL_READ || kind == MODEL_CALL_DELETE;
 }
 
+enum sim_op_kind sim_op_kind_of_call(enum model_call_kind kind)
+{
+    if (kind == MODEL_CALL_SET)
+        return SIM_OP_SET;
+    if (kind == MODEL_CALL_PUT)
+        return SIM_OP_PUT;
+    if (kind == MODEL_CALL_STORE)
+        return SIM_OP_STORE;
+    return kind == MODEL_CALL_DELETE ? SIM_OP_DELETE : SIM_OP_READ;
+}
+
 struct rt_bytes sim_request_key(const struct model_request *request)
 {
     if (sim_request_is_data(request->kind))

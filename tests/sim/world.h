@@ -127,6 +127,7 @@ void sim_world_violation(struct sim_world *world, const char *invariant, uint8_t
 struct rt_bytes sim_request_key(const struct model_request *request);
 const struct model_request_id *sim_request_id_of(const struct model_request *request);
 bool sim_request_is_data(enum model_call_kind kind);
+enum sim_op_kind sim_op_kind_of_call(enum model_call_kind kind); /* others are reads */
 /* SET, STORE, PUT, DELETE, and statements that become them. */
 bool sim_request_is_mutating(const struct model_request *request);
 

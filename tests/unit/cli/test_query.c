@@ -135,7 +135,9 @@ static bool answer(struct script *script, struct model_call *call)
         response->distribution.distribution = script->distribution;
         break;
     case MODEL_CALL_FREE_LOCK:
-        if (is_key(request->key_status.key, "held"))
+        if (is_key(request->key_status.key, "doubt"))
+            model_response_fail(response, MODEL_REASON_STORE_ERROR, "on disk or not");
+        else if (is_key(request->key_status.key, "held"))
             (void)snprintf(response->free_lock.holder, sizeof(response->free_lock.holder), "esi");
         break;
     case MODEL_CALL_GET_DISTRIBUTION:
@@ -341,6 +343,12 @@ Test(query, unlock)
            "{\"key\":\"held\",\"holder\":\"esi\"}\n", "");
     expect(&cli_unlock_verb, CLI_OUTPUT_JSON, "free", MODEL_EXIT_OK,
            "{\"key\":\"free\",\"holder\":null}\n", "");
+}
+
+Test(query, a_change_that_may_have_been_made)
+{
+    expect(&cli_unlock_verb, CLI_OUTPUT_TEXT, "doubt", MODEL_EXIT_UNKNOWN_OUTCOME, "",
+           "redistinto: unlock: on disk or not (INTERNAL STORE_ERROR)\n");
 }
 
 Test(query, distribution_without_a_coordinator)
