@@ -261,9 +261,10 @@ static void invoke(struct library *library, struct slot *slot)
     enum model_call_kind kind = draw_kind(library, key);
 
     slot->key = key;
-    slot->op = kind == MODEL_CALL_UNLOCK ? 0
-                                         : sim_history_invoke(&world->history, library->node->index,
-                                                              key, sim_op_kind_of_call(kind), world->now_us);
+    slot->op = kind == MODEL_CALL_UNLOCK
+                   ? 0
+                   : sim_history_invoke(&world->history, library->node->index, key,
+                                        sim_op_kind_of_call(kind), world->now_us);
     sim_world_trace(world, SIM_TRACE_INVOKE, library->node, key, slot->op);
     slot->is_busy = true;
     model_call_init(&slot->call, kind);
