@@ -265,8 +265,8 @@ class WithoutCluster(unittest.TestCase):
         result = run("redistinto", "--coordinator", "127.0.0.1:1", "--timeout", "500ms", "shell")
         self.assertEqual((result.code, result.out), (5, b""))
         # Refused, or out of time in one of the attempts.
-        self.assertRegex(result.err, 
-                         rb"^redistinto: shell: (127\.0\.0\.1:1: |no answer from 127\.0\.0\.1:1 within )")
+        self.assertRegex(result.err.decode(), r"^redistinto: shell: (127\.0\.0\.1:1: |"
+                                              r"no answer from 127\.0\.0\.1:1 within )")
 
     def test_usage(self):
         for arguments in (["shell", "x"], ["shell", "--name", ""], ["shell", "--name", "a b"]):
