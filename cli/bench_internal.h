@@ -8,6 +8,7 @@
 #include "cli/bench_routes.h"
 #include "cli/bench_run.h"
 #include "cli/pace.h"
+#include "runtime/model/lease.h"
 
 enum {
     CLI_BENCH_NAME_SIZE = CLI_BENCH_PREFIX_MAX + 11,
@@ -39,7 +40,7 @@ struct cli_bench_session {
     struct model_id id;
     bool is_open;
     bool is_busy; /* a call is under way */
-    uint64_t lease_us;
+    struct model_lease lease;
     uint64_t renew_us; /* when the next KeepAlive is due */
 };
 

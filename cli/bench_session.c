@@ -8,30 +8,42 @@ enum {
     AGAIN_US = 200 * 1000, /* after a KeepAlive that failed for now */
 };
 
-static void take_answer(struct cli_bench *bench, const struct model_call *call)
+static void on_open_answer(struct cli_bench *bench, const struct model_response *response)
 {
     struct cli_bench_session *session = &bench->session;
-    const struct model_response *response = &call->response;
+    struct model_response failure;
+    struct rt_error err;
+
+    if (response->code != RT_OK) {
+        cli_bench_give_up(bench, response->code, &response->error);
+        return;
+    }
+    if (model_lease_init(&session->lease, response->open_session.lease_ms, &err) != RT_OK) {
+        model_response_fail(&failure, MODEL_REASON_NONE, "malformed answer of OpenSession: %s",
+                            err.message);
+        cli_bench_give_up(bench, failure.code, &failure.error);
+        return;
+    }
+    session->id = response->open_session.session_id;
+    session->is_open = true;
+    session->renew_us =
+        cli_link_now_us(bench->link) + model_lease_renew_interval_us(&session->lease);
+}
+
+/* The lease may have another length by now; nonsense changes nothing. */
+static void on_keep_alive_answer(struct cli_bench *bench, const struct model_response *response)
+{
+    struct cli_bench_session *session = &bench->session;
     uint64_t now_us = cli_link_now_us(bench->link);
 
-    if (call->request.kind == MODEL_CALL_OPEN_SESSION) {
-        if (response->code != RT_OK) {
+    if (response->code != RT_OK) {
+        if (response->error.reason == MODEL_REASON_SESSION_UNKNOWN)
             cli_bench_give_up(bench, response->code, &response->error);
-            return;
-        }
-        session->id = response->open_session.session_id;
-        session->lease_us = response->open_session.lease_ms * 1000;
-        session->is_open = true;
-    } else if (call->request.kind == MODEL_CALL_KEEP_ALIVE) {
-        if (response->code != RT_OK) {
-            if (response->error.reason == MODEL_REASON_SESSION_UNKNOWN)
-                cli_bench_give_up(bench, response->code, &response->error);
-            session->renew_us = now_us + AGAIN_US;
-            return;
-        }
-        session->lease_us = response->keep_alive.lease_ms * 1000;
+        session->renew_us = now_us + AGAIN_US;
+        return;
     }
-    session->renew_us = now_us + session->lease_us / 3;
+    (void)!model_lease_init(&session->lease, response->keep_alive.lease_ms, NULL);
+    session->renew_us = now_us + model_lease_renew_interval_us(&session->lease);
 }
 
 static void on_done(struct cli_link_slot *slot, struct model_call *call)
@@ -39,7 +51,10 @@ static void on_done(struct cli_link_slot *slot, struct model_call *call)
     struct cli_bench *bench = RT_CONTAINER_OF(slot, struct cli_bench, session.link);
 
     bench->session.is_busy = false;
-    take_answer(bench, call);
+    if (call->request.kind == MODEL_CALL_OPEN_SESSION)
+        on_open_answer(bench, &call->response);
+    else if (call->request.kind == MODEL_CALL_KEEP_ALIVE)
+        on_keep_alive_answer(bench, &call->response);
     cli_link_wake(bench->link);
 }
 

@@ -8,9 +8,9 @@
 
 #include "cli/report.h"
 #include "esi-client/retry.h"
+#include "runtime/model/lease.h"
 
 enum {
-    ATTEMPT_SHARE = 3,         /* of a lease: each attempt renews it */
     ATTEMPT_MAX_MS = 10 * 1000 /* in a session whose lease is not known */
 };
 
@@ -29,9 +29,9 @@ struct run {
     struct model_id client_id;
     struct request request; /* under way */
     uint64_t last_seq;
-    uint64_t done_below;    /* lower than all of them */
-    uint64_t known_version; /* highest placement version heard of; at least 1 */
-    uint64_t attempt_ms;
+    uint64_t done_below;             /* lower than all of them */
+    uint64_t known_version;          /* highest placement version heard of; at least 1 */
+    uint64_t attempt_us;             /* of one attempt, which renews the lease */
     char holder[MODEL_NAME_MAX + 1]; /* the last one that was waited for */
 };
 
@@ -68,7 +68,7 @@ static struct model_call *attempt(struct run *run, enum model_statement_kind kin
 
     if (!run->request.maybe)
         run->request.first_version = run->known_version;
-    sent->deadline_us = now_us + run->attempt_ms * 1000;
+    sent->deadline_us = now_us + run->attempt_us;
     *execute = (struct model_execute_request){
         .session_id = run->session_id,
         .request_id = {run->client_id, run->request.seq},
@@ -258,6 +258,20 @@ static struct model_call *run_in_given(struct run *run)
 
 /* ---- a session of its own -------------------------------------------------------------------- */
 
+/* Fails the response when no lease is like that. */
+static void take_session(struct run *run, struct model_response *response)
+{
+    struct model_lease lease;
+    struct rt_error err;
+
+    run->session_id = response->open_session.session_id;
+    if (model_lease_init(&lease, response->open_session.lease_ms, &err) == RT_OK)
+        run->attempt_us = model_lease_renew_interval_us(&lease);
+    else
+        model_response_fail(response, MODEL_REASON_NONE, "malformed answer of OpenSession: %s",
+                            err.message);
+}
+
 static struct model_call *open_session(struct run *run)
 {
     struct model_call *opening = model_call_new(MODEL_CALL_OPEN_SESSION);
@@ -266,12 +280,10 @@ static struct model_call *open_session(struct run *run)
     (void)snprintf(open->name, sizeof(open->name), "redistinto-%s", run->context->verb);
     open->request_id = (struct model_request_id){run->client_id, run->last_seq};
     carry_out(run, opening);
-    if (opening->response.code == RT_OK) {
-        run->session_id = opening->response.open_session.session_id;
-        run->attempt_ms = opening->response.open_session.lease_ms / ATTEMPT_SHARE;
-    } else {
+    if (opening->response.code == RT_OK)
+        take_session(run, &opening->response);
+    if (opening->response.code != RT_OK)
         opening->response.error.applied = MODEL_APPLIED_NO; /* the statement */
-    }
     return opening;
 }
 
@@ -300,7 +312,7 @@ static struct run begin(struct cli_context *context, struct cli_client *client,
         .last_seq = first_seq,
         .done_below = first_seq,
         .known_version = 1,
-        .attempt_ms = ATTEMPT_MAX_MS,
+        .attempt_us = (uint64_t)ATTEMPT_MAX_MS * 1000,
     };
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/base/alloc.h"
+#include "runtime/model/lease.h"
 #include "tests/support/check.h"
 #include "tests/unit/cli/forked_coordinator.h"
 #include "tests/unit/cli/streams.h"
@@ -23,6 +24,7 @@ enum {
 /* Keys are scripts: what each does stands where it is looked for. */
 struct script {
     struct model_effects effects;
+    uint64_t lease_ms;
     unsigned n_sessions; /* open now */
     unsigned n_requests; /* of the key asked for last */
     uint64_t last_seq;   /* of the request before */
@@ -185,7 +187,7 @@ static bool answer(struct script *script, struct model_call *call)
         script->is_locked = false;
         response->open_session.session_id.bytes[0] = 1;
         response->open_session.cluster_id.bytes[0] = 2;
-        response->open_session.lease_ms = LEASE_MS;
+        response->open_session.lease_ms = script->lease_ms;
         response->open_session.key_max = 255;
         response->open_session.value_max = 1000;
         break;
@@ -237,12 +239,18 @@ static const struct host_core_ops core_ops = {
 
 static struct forked_coordinator coordinator;
 
-static void set_up(void)
+static void start(uint64_t lease_ms)
 {
     static struct script script;
 
+    script.lease_ms = lease_ms;
     model_effects_init(&script.effects);
     forked_coordinator_start(&coordinator, &core_ops, &script, NULL);
+}
+
+static void set_up(void)
+{
+    start(LEASE_MS);
 }
 
 static void tear_down(void)
@@ -364,6 +372,36 @@ Test(data, waits_no_longer_than_it_may)
            "DEADLINE_EXCEEDED)\n");
     expect("get held --no-wait" SOME_SESSION, MODEL_EXIT_PRECONDITION, "",
            "redistinto: get: 'other' holds the key's lock (FAILED_PRECONDITION KEY_NOT_LOCKED)\n");
+}
+
+/* Of a coordinator with such leases; nobody else has been asked yet. */
+static void expect_with_lease(uint64_t lease_ms, enum model_exit expected, const char *part)
+{
+    forked_coordinator_end(&coordinator);
+    start(lease_ms);
+    expect_part("put k v", expected, part);
+}
+
+Test(data, shortest_lease)
+{
+    expect_with_lease(MODEL_LEASE_MS_MIN, MODEL_EXIT_OK, DETAILS);
+}
+
+Test(data, lease_too_short)
+{
+    expect_with_lease(MODEL_LEASE_MS_MIN - 1, MODEL_EXIT_INTERNAL,
+                      "malformed answer of OpenSession: lease of 999 ms");
+}
+
+Test(data, longest_lease)
+{
+    expect_with_lease(MODEL_LEASE_MS_MAX, MODEL_EXIT_OK, DETAILS);
+}
+
+Test(data, lease_too_long)
+{
+    expect_with_lease(MODEL_LEASE_MS_MAX + 1, MODEL_EXIT_INTERNAL,
+                      "malformed answer of OpenSession: lease of 3600001 ms");
 }
 
 Test(data, repeats_the_same_request)
