@@ -4,7 +4,6 @@
  */
 #include "runtime/base/log.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +25,8 @@ const char *const rt_log_level_names[] = {
     NULL,
 };
 
-/* Read-only, so that what is written there fails. open() gives the lowest number that is free. */
-static void keep_standard_descriptors(void)
-{
-    int fd = 0;
-
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open("/dev/null", O_RDONLY);
-    if (fd > STDERR_FILENO)
-        (void)close(fd);
-}
-
 void rt_log_init(const char *name, enum rt_log_level level)
 {
-    keep_standard_descriptors();
     log_name = name;
     log_level = level;
 }

@@ -17,9 +17,7 @@ enum rt_log_level {
     RT_LOG_DEBUG,
 };
 
-/* `name` is shown in every line (the binary's name) and must outlive the process' logging. Takes
- * the standard descriptors that are closed, so that no file of the process becomes one of them. To
- * be called before files are opened. */
+/* `name` is shown in every line (the binary's name) and must outlive the process' logging. */
 void rt_log_init(const char *name, enum rt_log_level level);
 
 /* "error", "warning", "info", "debug", NULL: by level, as an option table wants them. */

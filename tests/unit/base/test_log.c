@@ -53,20 +53,6 @@ Test(log, line_has_time_level_service_and_pid)
     cr_assert_str_eq(read_packet(), "", "one write");
 }
 
-/* Else a file that is opened later gets the number, and the log is written into it. */
-Test(log, closed_standard_descriptors_are_not_given_to_files)
-{
-    int fd;
-
-    for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        (void)close(fd);
-    rt_log_init("unit", RT_LOG_INFO);
-    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    cr_assert_gt(fd, STDERR_FILENO);
-    (void)close(fd);
-    cr_assert_lt(write(STDOUT_FILENO, "x", 1), 0, "results that go nowhere are an error");
-}
-
 Test(log, level_decides)
 {
     cr_assert(rt_log_enabled(RT_LOG_ERROR));
