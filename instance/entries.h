@@ -8,6 +8,9 @@
  * the new one did. The two may overlap, so nothing is written between reserve and commit.
  * A smaller or equal run always keeps its first index; shrinking frees the tail.
  *
+ * Finding, marking and freeing cost the logarithm of N, and the words of the run: above the bitmap
+ * is a tree that knows the free runs of each part.
+ *
  * Not thread safe; belongs to one core.
  */
 #ifndef INST_ENTRIES_H
@@ -19,13 +22,17 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/error.h"
 
+struct inst_entries_part;
+
 struct inst_entries {
-    uint8_t *slab;  /* owned */
-    uint64_t *used; /* owned, one bit an entry */
+    uint8_t *slab;                   /* owned */
+    uint64_t *used;                  /* owned, one bit an entry; bits past the last are set */
+    struct inst_entries_part *parts; /* owned, a heap: the children of i are 2i and 2i + 1 */
     uint64_t total;
     uint64_t entry_size;
+    uint64_t n_words;
+    uint64_t n_leaves; /* words, rounded up to a power of two; at least 2 */
     uint64_t n_free;
-    uint64_t lowest_free; /* no entry below it is free */
 };
 
 /* Entries first … first + n - 1; n = 0 is no run. */
@@ -46,7 +53,7 @@ uint64_t inst_entries_needed(const struct inst_entries *entries, uint64_t size);
 /* Whether `n` contiguous entries are free. */
 bool inst_entries_fits(const struct inst_entries *entries, uint64_t n);
 
-/* The longest run of free entries; walks the whole bitmap. */
+/* The longest run of free entries. */
 uint64_t inst_entries_largest_hole(const struct inst_entries *entries);
 
 /* A first-fit run of n >= 1 entries; false when there is none, and then nothing changed. */

@@ -1,9 +1,11 @@
 /*
  * What one operation costs inside the instance core, without a network: the checks alone, a whole
- * SET with and without a request id, a READ. Prints nanoseconds; judges nothing. One thread.
+ * SET with and without a request id, a READ, and a SET at an instance that is large and nearly
+ * full. Prints nanoseconds; judges nothing. One thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "instance/checks.h"
@@ -14,6 +16,8 @@ enum {
     N_KEYS = 10000,
     N_CHECKS = 20000000,
     N_OPERATIONS = 2000000,
+    N_FULL_KEYS = 900,
+    N_ROUNDS = 20,
     EPOCH = 50,
     INCARNATION = 100,
     LEASE_MS = 3600000,
@@ -42,9 +46,9 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void report(const char *what, uint64_t started_ns, uint64_t n)
+static void print(const char *what, double ns)
 {
-    (void)printf("%-28s %7.1f ns\n", what, (double)(clock_ns() - started_ns) / (double)n);
+    (void)printf("%-36s %7.1f ns\n", what, ns);
 }
 
 /* ---- a core that serves ---- */
@@ -83,12 +87,13 @@ static void settle(struct inst_core *core, struct rt_list *ret_replies)
     }
 }
 
-static struct inst_core *serving_core(const struct rt_env *env, struct rt_list *replies)
+static struct inst_core *serving_core(const struct rt_env *env, uint64_t n_entries,
+                                      struct rt_list *replies)
 {
     struct inst_config config = {.name = "a",
                                  .address = "a:1",
                                  .coordinator_address = "c:1",
-                                 .entries_total = (uint64_t)N_KEYS * 2,
+                                 .entries_total = n_entries,
                                  .entry_size = 128};
     struct inst_core *core;
     uint64_t heartbeat;
@@ -165,12 +170,19 @@ static void measure_checks(struct inst_core *core, const struct model_call *call
         n_passed += verdict.result == INST_CHECK_PASS;
         __asm__ volatile("" ::: "memory");
     }
-    report(call->request.data.header.request_id.seq ? "checks, with request id" : "checks",
-           started_ns, n_passed);
+    print(call->request.data.header.request_id.seq ? "checks, with request id" : "checks",
+          (double)(clock_ns() - started_ns) / (double)n_passed);
 }
 
-static void measure(struct inst_core *core, enum model_call_kind kind, bool with_id,
-                    const char *what)
+struct load {
+    enum model_call_kind kind;
+    bool with_id;
+    uint64_t n_keys; /* that are used in turn */
+    uint64_t n_operations;
+};
+
+/* Nanoseconds of one operation. */
+static double run(struct inst_core *core, const struct load *load)
 {
     struct model_call call;
     struct rt_list replies;
@@ -178,15 +190,15 @@ static void measure(struct inst_core *core, enum model_call_kind kind, bool with
     char key[16] = "key0000000";
 
     rt_list_init(&replies);
-    prepare(&call, kind, key);
+    prepare(&call, load->kind, key);
     started_ns = clock_ns();
-    for (uint64_t i = 0; i < N_OPERATIONS; i++) {
+    for (uint64_t i = 0; i < load->n_operations; i++) {
         struct model_header *header = &call.request.data.header;
-        uint64_t n = i * 7919 % N_KEYS;
+        uint64_t n = i * 7919 % load->n_keys;
 
         for (int digit = 9; digit >= 3; digit--, n /= 10)
             key[digit] = (char)('0' + n % 10);
-        if (with_id) {
+        if (load->with_id) {
             header->request_id = (struct model_request_id){{{8}}, i + 1};
             header->done_below = i > 64 ? i - 64 : 0;
         }
@@ -195,15 +207,70 @@ static void measure(struct inst_core *core, enum model_call_kind kind, bool with
         rt_list_init(&replies);
         rt_arena_reset(&call.arena);
     }
-    report(what, started_ns, N_OPERATIONS);
+    settle(core, &replies); /* the last one's, if it had to wait for a commit */
     model_call_deinit(&call);
+    return (double)(clock_ns() - started_ns) / (double)load->n_operations;
+}
+
+static void measure(struct inst_core *core, const struct load *load, const char *what)
+{
+    print(what, run(core, load));
+}
+
+/* ---- instances at 90 % use ---- */
+
+static struct inst_core *full_core(const struct rt_env *env, uint64_t n_entries)
+{
+    struct rt_list replies = RT_LIST_INIT(replies);
+    struct inst_core *core = serving_core(env, n_entries, &replies);
+    struct load load = {MODEL_CALL_SET, false, n_entries * 9 / 10, n_entries * 9 / 10};
+    char key[16];
+
+    if (!core)
+        return NULL;
+    for (uint64_t i = 0; i < load.n_keys; i++) {
+        name_key(key, i);
+        place(core, key, &replies);
+    }
+    (void)run(core, &load);
+    return core;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double difference = *(const double *)a - *(const double *)b;
+
+    return (difference > 0) - (difference < 0);
+}
+
+/* Medians of rounds that take turns; the same number of keys, so that what is compared is the
+ * entries and not the processor's cache. */
+static bool measure_full(const struct rt_env *env)
+{
+    static const uint64_t sizes[2] = {1000, 1000000};
+    const struct load load = {MODEL_CALL_SET, false, N_FULL_KEYS, N_OPERATIONS / N_ROUNDS};
+    struct inst_core *cores[2] = {full_core(env, sizes[0]), full_core(env, sizes[1])};
+    double ns[2][N_ROUNDS];
+    char what[64];
+
+    for (size_t i = 0; i < (size_t)2 * N_ROUNDS && cores[i % 2]; i++)
+        ns[i % 2][i / 2] = run(cores[i % 2], &load);
+    for (size_t i = 0; i < 2 && cores[0] && cores[1]; i++) {
+        qsort(ns[i], N_ROUNDS, sizeof(ns[i][0]), compare_doubles);
+        (void)snprintf(what, sizeof(what), "SET, %" PRIu64 " entries, 90 %% full", sizes[i]);
+        print(what, ns[i][N_ROUNDS / 2]);
+    }
+    (void)inst_core_free(cores[1]);
+    (void)inst_core_free(cores[0]);
+    return cores[0] && cores[1];
 }
 
 int main(void)
 {
     struct rt_env env = {.now_us = clock_us, .random = no_random};
     struct rt_list replies = RT_LIST_INIT(replies);
-    struct inst_core *core = serving_core(&env, &replies);
+    struct inst_core *core = serving_core(&env, (uint64_t)N_KEYS * 2, &replies);
+    struct load load = {.kind = MODEL_CALL_SET, .n_keys = N_KEYS, .n_operations = N_OPERATIONS};
     struct model_call call;
     char key[16];
 
@@ -219,10 +286,12 @@ int main(void)
     call.request.data.header.request_id = (struct model_request_id){{{8}}, 1};
     measure_checks(core, &call);
     model_call_deinit(&call);
-    measure(core, MODEL_CALL_SET, false, "first SETs, then SETs");
-    measure(core, MODEL_CALL_SET, false, "SET of 100 bytes");
-    measure(core, MODEL_CALL_SET, true, "SET with request id");
-    measure(core, MODEL_CALL_READ, false, "READ of 100 bytes");
+    measure(core, &load, "first SETs, then SETs");
+    measure(core, &load, "SET of 100 bytes");
+    load.with_id = true;
+    measure(core, &load, "SET with request id");
+    load = (struct load){MODEL_CALL_READ, false, N_KEYS, N_OPERATIONS};
+    measure(core, &load, "READ of 100 bytes");
     (void)inst_core_free(core);
-    return 0;
+    return measure_full(&env) ? 0 : 1;
 }

@@ -3,8 +3,8 @@
  */
 #include "instance/entries.h"
 
-#include "runtime/base/rng.h"
 #include "tests/support/check.h"
+#include "tests/support/property.h"
 
 TestSuite(entries, .fini = test_alloc_expect_none);
 
@@ -39,7 +39,7 @@ Test(entries, refuses_bad_and_huge_sizes)
                  RT_INVALID_ARGUMENT);
     cr_assert_eq(inst_entries_init(&entries, UINT32_MAX, UINT64_MAX / 2, NULL),
                  RT_RESOURCE_EXHAUSTED);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         test_alloc_fail_after(i, 1);
         cr_assert_eq(inst_entries_init(&entries, 10, 10, NULL), RT_RESOURCE_EXHAUSTED);
     }
@@ -114,8 +114,30 @@ Test(entries, growing_leaves_the_old_value_readable_until_commit)
     inst_entries_deinit(&entries);
 }
 
+Test(entries, holes_across_words_and_parts)
+{
+    struct inst_entries entries = make(1000, 1);
+    struct inst_run all;
+    struct inst_run run = {.first = 60, .n = 140};
+
+    cr_assert(inst_entries_alloc(&entries, 1000, &all));
+    cr_assert_eq(inst_entries_largest_hole(&entries), 0);
+    cr_assert_not(inst_entries_fits(&entries, 1));
+    inst_entries_release(&entries, &run);
+    cr_assert_eq(inst_entries_largest_hole(&entries), 140);
+    cr_assert_not(inst_entries_alloc(&entries, 141, &run));
+    cr_assert(inst_entries_alloc(&entries, 140, &run));
+    cr_assert_eq(run.first, 60);
+    run = (struct inst_run){.first = 999, .n = 1};
+    inst_entries_release(&entries, &run);
+    cr_assert_eq(inst_entries_largest_hole(&entries), 1, "nothing behind the last entry is free");
+    inst_entries_deinit(&entries);
+}
+
+/* ---- against a plain array ---- */
+
 enum {
-    N_MODEL = 200,
+    N_MODEL = 300,
     N_RUNS = 24,
 };
 
@@ -136,6 +158,18 @@ static int model_fit(const struct model *model, int self, uint64_t n)
     return -1;
 }
 
+static uint64_t model_largest_hole(const struct model *model)
+{
+    uint64_t longest = 0;
+    uint64_t length = 0;
+
+    for (int i = 0; i < N_MODEL; i++) {
+        length = model->owner[i] == -1 ? length + 1 : 0;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
 static void model_set(struct model *model, const struct inst_run *run, int owner)
 {
     for (uint32_t i = 0; i < run->n; i++)
@@ -151,47 +185,88 @@ static uint64_t model_free(const struct model *model)
     return n;
 }
 
-static void change(struct inst_entries *entries, struct model *model, struct inst_run *run,
-                   int self, struct rt_rng *rng)
+static bool change(struct inst_entries *entries, struct model *model, struct inst_run *run,
+                   int self, uint64_t step)
 {
-    uint64_t n = 1 + rt_rng_below(rng, 30);
+    uint64_t n = 1 + step % 100;
     int expected = n <= run->n ? (int)run->first : model_fit(model, self, n);
     struct inst_run reserved;
 
-    if (!inst_entries_reserve(entries, run, n, &reserved)) {
-        cr_assert_eq(expected, -1);
-        return;
-    }
-    cr_assert_eq((int)reserved.first, expected);
-    if (rt_rng_below(rng, 4) == 0) {
+    if (!inst_entries_reserve(entries, run, n, &reserved))
+        return expected == -1;
+    if ((int)reserved.first != expected || reserved.n != n)
+        return false;
+    if (step / 100 % 4 == 0) {
         inst_entries_cancel(entries, run, &reserved);
-        return;
+        return true;
     }
     inst_entries_commit(entries, run, &reserved);
     model_set(model, run, -1);
     model_set(model, &reserved, self);
     *run = reserved;
+    return true;
 }
 
-Test(entries, random_work_agrees_with_a_plain_array)
+static bool step_agrees(struct inst_entries *entries, struct model *model, struct inst_run *runs,
+                        uint64_t step)
+{
+    int self = (int)(step % N_RUNS);
+
+    step /= N_RUNS;
+    if (step % 4 == 0) {
+        model_set(model, &runs[self], -1);
+        inst_entries_release(entries, &runs[self]);
+    } else if (!change(entries, model, &runs[self], self, step / 4)) {
+        return false;
+    }
+    return entries->n_free == model_free(model) &&
+           inst_entries_largest_hole(entries) == model_largest_hole(model);
+}
+
+static bool agrees_with_a_plain_array(const uint64_t *steps, size_t n_steps)
 {
     struct inst_entries entries = make(N_MODEL, 3);
     struct inst_run runs[N_RUNS] = {0};
     struct model model;
-    struct rt_rng rng;
+    bool agrees = true;
 
-    rt_rng_seed(&rng, 42);
     memset(model.owner, 0xff, sizeof(model.owner));
-    for (int step = 0; step < 50000; step++) {
-        int self = (int)rt_rng_below(&rng, N_RUNS);
-
-        if (rt_rng_below(&rng, 4) == 0) {
-            model_set(&model, &runs[self], -1);
-            inst_entries_release(&entries, &runs[self]);
-        } else {
-            change(&entries, &model, &runs[self], self, &rng);
-        }
-        cr_assert_eq(entries.n_free, model_free(&model), "step %d", step);
-    }
+    for (size_t i = 0; i < n_steps && agrees; i++)
+        agrees = step_agrees(&entries, &model, runs, steps[i]);
     inst_entries_deinit(&entries);
+    return agrees;
+}
+
+static void expect_holds(test_property_fn property, uint64_t seed, size_t n_cases)
+{
+    const char *failed = test_property_fails(property, seed, n_cases);
+
+    cr_assert_null(failed, "%s", failed);
+}
+
+Test(entries, random_work_agrees_with_a_plain_array)
+{
+    expect_holds(agrees_with_a_plain_array, 42, 200);
+}
+
+/* The helper itself: a sequence with two odd numbers in it fails, and two ones are the shortest. */
+static bool has_fewer_than_two_odd_steps(const uint64_t *steps, size_t n_steps)
+{
+    size_t n_odd = 0;
+
+    for (size_t i = 0; i < n_steps; i++)
+        n_odd += steps[i] % 2;
+    return n_odd < 2;
+}
+
+Test(entries, a_failing_sequence_is_shortened)
+{
+    uint64_t steps[] = {4, 7, 1000, 2, 9999, 35, 8};
+    size_t n_steps =
+        test_property_shrink(has_fewer_than_two_odd_steps, steps, sizeof(steps) / sizeof(steps[0]));
+
+    cr_assert_eq(n_steps, 2);
+    cr_assert_eq(steps[0], 1);
+    cr_assert_eq(steps[1], 1);
+    cr_assert(strstr(test_property_fails(has_fewer_than_two_odd_steps, 1, 50), "shortened: 1 1"));
 }
