@@ -83,3 +83,25 @@ void store_txn_delete(struct store_txn *txn, struct rt_bytes key)
 {
     add(txn, STORE_DELETE, key, (struct rt_bytes){0});
 }
+
+void store_txn_read(struct store_txn *txn, struct rt_bytes key)
+{
+    add(txn, STORE_READ, key, (struct rt_bytes){0});
+}
+
+bool store_txn_only_reads(const struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->n_operations; i++)
+        if (txn->operations[i].kind != STORE_READ)
+            return false;
+    return txn->n_operations > 0;
+}
+
+void store_operation_found(struct store_txn *txn, struct store_operation *operation,
+                           struct rt_bytes value)
+{
+    bool copied = rt_arena_copy(&txn->arena, value, &operation->value);
+
+    rt_assert(copied);
+    operation->is_found = true;
+}

@@ -11,6 +11,9 @@
  *   - STORE_UNKNOWN: the commit failed or its outcome is not known; it may show up later. After a
  *     local engine said this every later transaction says it too, until it is opened again.
  *   - a transaction sees the effects of all committed ones submitted before it.
+ *   - a transaction that only reads never says STORE_FULL, and goes on being answered after an
+ *     STORE_UNKNOWN as long as the engine can read: a disk that takes no writes is no reason not to
+ *     know what is on it.
  */
 #ifndef RT_BASE_STORE_H
 #define RT_BASE_STORE_H
@@ -40,12 +43,14 @@ enum store_operation_kind {
     STORE_COMPARE_ABSENT, /* there is no such row */
     STORE_PUT,
     STORE_DELETE, /* deleting an absent row is no error */
+    STORE_READ,   /* the engine fills is_found and value */
 };
 
 struct store_operation {
     enum store_operation_kind kind;
     struct rt_bytes key;   /* 1..STORE_KEY_MAX bytes, in the transaction's arena */
-    struct rt_bytes value; /* for COMPARE and PUT, in the transaction's arena */
+    struct rt_bytes value; /* COMPARE, PUT, a READ that was committed: in the transaction's arena */
+    bool is_found;         /* READ: there is such a row, and it passes its checksum */
 };
 
 enum {
@@ -73,6 +78,14 @@ void store_txn_compare(struct store_txn *txn, struct rt_bytes key, struct rt_byt
 void store_txn_compare_absent(struct store_txn *txn, struct rt_bytes key);
 void store_txn_put(struct store_txn *txn, struct rt_bytes key, struct rt_bytes value);
 void store_txn_delete(struct store_txn *txn, struct rt_bytes key);
+void store_txn_read(struct store_txn *txn, struct rt_bytes key);
+
+/* It has operations, and all of them read. */
+bool store_txn_only_reads(const struct store_txn *txn);
+
+/* For engines: what the READ found. Copied. */
+void store_operation_found(struct store_txn *txn, struct store_operation *operation,
+                           struct rt_bytes value);
 
 /* false stops the walk. Views are valid during the call only. */
 typedef bool (*store_row_fn)(struct rt_bytes key, struct rt_bytes value, void *ctx);

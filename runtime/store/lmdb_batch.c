@@ -104,6 +104,23 @@ static int erase(const struct store_lmdb_env *env, MDB_txn *txn,
     return result == MDB_NOTFOUND ? 0 : result;
 }
 
+static int read_row(const struct store_lmdb_env *env, MDB_txn *txn, struct store_txn *work,
+                    struct store_operation *operation)
+{
+    MDB_val key = key_of(operation);
+    MDB_val data;
+    struct rt_bytes value;
+    int result = mdb_get(txn, env->dbi, &key, &data);
+
+    operation->is_found = false; /* an attempt before this one may have found something */
+    if (result == MDB_NOTFOUND)
+        return 0;
+    if (result == 0 &&
+        store_lmdb_unseal(operation->key, rt_bytes_of(data.mv_data, data.mv_size), &value))
+        store_operation_found(work, operation, value);
+    return result;
+}
+
 static bool is_compare(const struct store_operation *operation)
 {
     return operation->kind == STORE_COMPARE || operation->kind == STORE_COMPARE_ABSENT;
@@ -125,6 +142,8 @@ static int run_one(const struct store_lmdb_env *env, MDB_txn *txn, struct store_
             result = put(env, txn, &work->operations[i]);
         else if (work->operations[i].kind == STORE_DELETE)
             result = erase(env, txn, &work->operations[i]);
+        else if (work->operations[i].kind == STORE_READ)
+            result = read_row(env, txn, work, &work->operations[i]);
     }
     return result;
 }
@@ -221,10 +240,25 @@ static enum attempt attempt_in_larger_maps(struct store_lmdb_env *env, struct st
     return outcome;
 }
 
-static void set_outcomes(struct store_txn **batch, size_t n, enum store_outcome outcome)
+static bool read_only(struct store_lmdb_env *env, struct store_txn *work)
+{
+    MDB_txn *txn;
+    int result;
+
+    if (store_lmdb_env_begin(env, MDB_RDONLY, &txn) != 0)
+        return false;
+    result = run_one(env, txn, work);
+    mdb_txn_abort(txn);
+    store_lmdb_env_end(env);
+    return result == 0;
+}
+
+/* Nothing is written any more. What only reads is answered as long as that works. */
+static void run_poisoned(struct store_lmdb_env *env, struct store_txn **batch, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        batch[i]->outcome = outcome;
+        if (!store_txn_only_reads(batch[i]) || !read_only(env, batch[i]))
+            batch[i]->outcome = STORE_UNKNOWN;
 }
 
 /* The halves of a batch that does not fit are tried on their own: few fsyncs when few do not fit,
@@ -238,7 +272,7 @@ void store_lmdb_batch_run(struct store_lmdb_env *env, struct store_txn **batch, 
     case ATTEMPT_MAP_FULL:
     case ATTEMPT_NO_ROOM:
         if (n == 1) {
-            set_outcomes(batch, n, STORE_FULL);
+            batch[0]->outcome = STORE_FULL;
         } else {
             store_lmdb_batch_run(env, batch, n / 2, poisoned);
             store_lmdb_batch_run(env, batch + n / 2, n - n / 2, poisoned);
@@ -246,7 +280,7 @@ void store_lmdb_batch_run(struct store_lmdb_env *env, struct store_txn **batch, 
         break;
     case ATTEMPT_UNKNOWN:
         *poisoned = true;
-        set_outcomes(batch, n, STORE_UNKNOWN);
+        run_poisoned(env, batch, n);
         break;
     }
 }

@@ -73,15 +73,26 @@ static bool compares_hold(const struct store_rows *rows, const struct store_txn 
     return true;
 }
 
-static void apply(struct store_rows *rows, const struct store_txn *txn)
+static void read_row(const struct store_rows *rows, struct store_txn *txn,
+                     struct store_operation *operation)
+{
+    const struct store_row *row = store_rows_find(rows, operation->key);
+
+    if (row && !row->corrupt)
+        store_operation_found(txn, operation, row->value);
+}
+
+static void apply(struct store_rows *rows, struct store_txn *txn)
 {
     for (size_t i = 0; i < txn->n_operations; i++) {
-        const struct store_operation *operation = &txn->operations[i];
+        struct store_operation *operation = &txn->operations[i];
 
         if (operation->kind == STORE_PUT)
             store_rows_put(rows, operation->key, operation->value);
         else if (operation->kind == STORE_DELETE)
             (void)store_rows_delete(rows, operation->key);
+        else if (operation->kind == STORE_READ)
+            read_row(rows, txn, operation);
     }
 }
 
@@ -97,7 +108,7 @@ static bool fits(const struct memory *memory, const struct store_txn *txn)
     return added == 0 || memory->rows.n_bytes + added <= memory->capacity;
 }
 
-static enum store_outcome execute(struct memory *memory, const struct store_txn *txn)
+static enum store_outcome change(struct memory *memory, struct store_txn *txn)
 {
     bool is_full = strikes(memory, STORE_MEMORY_FULL);
     bool is_lost = strikes(memory, STORE_MEMORY_UNKNOWN_NOT_APPLIED);
@@ -117,6 +128,14 @@ static enum store_outcome execute(struct memory *memory, const struct store_txn 
         return STORE_COMPARE_FAILED;
     if (is_full || !fits(memory, txn))
         return STORE_FULL;
+    apply(&memory->rows, txn);
+    return STORE_COMMITTED;
+}
+
+static enum store_outcome execute(struct memory *memory, struct store_txn *txn)
+{
+    if (!store_txn_only_reads(txn))
+        return change(memory, txn);
     apply(&memory->rows, txn);
     return STORE_COMMITTED;
 }

@@ -170,15 +170,26 @@ static bool compares_hold(struct driver *driver, const struct store_txn *txn)
     return true;
 }
 
-static void apply(struct driver *driver, const struct store_txn *txn)
+static void read_row(struct driver *driver, struct store_txn *txn,
+                     struct store_operation *operation)
+{
+    const struct driver_row *row = find(driver, operation->key);
+
+    if (row && !row->corrupt)
+        store_operation_found(txn, operation, rt_bytes_of(row->value, row->value_size));
+}
+
+static void apply(struct driver *driver, struct store_txn *txn)
 {
     for (size_t i = 0; i < txn->n_operations; i++) {
-        const struct store_operation *operation = &txn->operations[i];
+        struct store_operation *operation = &txn->operations[i];
 
         if (operation->kind == STORE_PUT)
             disk_put(driver, operation->key, operation->value);
         else if (operation->kind == STORE_DELETE)
             disk_delete(driver, operation->key);
+        else if (operation->kind == STORE_READ)
+            read_row(driver, txn, operation);
     }
 }
 

@@ -25,8 +25,11 @@ static struct {
     enum store_outcome last;
     bool is_submitting;
     bool is_closed;
+    bool is_reading;
     void (*callback)(void);
 } harness;
+
+static void note_reads(const struct store_txn *txn);
 
 static void on_done(struct store_txn *txn, void *ctx)
 {
@@ -38,6 +41,7 @@ static void on_done(struct store_txn *txn, void *ctx)
     harness.last = txn->outcome;
     if (harness.n_reported < N_OUTCOMES - 1)
         harness.outcomes[harness.n_reported++] = "CFU?"[txn->outcome];
+    note_reads(txn);
     (void)store_txn_free(txn);
     if (harness.callback)
         harness.callback();
@@ -182,6 +186,27 @@ const char *harness_rows(const char *prefix)
     return rt_buffer_string(&harness.rows);
 }
 
+static void note_reads(const struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->n_operations && harness.is_reading; i++) {
+        const struct store_operation *operation = &txn->operations[i];
+
+        if (operation->kind == STORE_READ && operation->is_found)
+            (void)on_row(operation->key, operation->value, NULL);
+        else if (operation->kind == STORE_READ)
+            (void)on_corrupt(operation->key, operation->value, NULL);
+    }
+}
+
+const char *harness_read(struct store_txn *txn)
+{
+    rt_buffer_reset(&harness.rows);
+    harness.is_reading = true;
+    cr_assert_eq(harness_run(txn), STORE_COMMITTED);
+    harness.is_reading = false;
+    return rt_buffer_string(&harness.rows);
+}
+
 struct store_txn *and_put(struct store_txn *txn, const char *key, const char *value)
 {
     store_txn_put(txn, rt_bytes_of_string(key), rt_bytes_of_string(value));
@@ -191,6 +216,12 @@ struct store_txn *and_put(struct store_txn *txn, const char *key, const char *va
 struct store_txn *and_erase(struct store_txn *txn, const char *key)
 {
     store_txn_delete(txn, rt_bytes_of_string(key));
+    return txn;
+}
+
+struct store_txn *and_read(struct store_txn *txn, const char *key)
+{
+    store_txn_read(txn, rt_bytes_of_string(key));
     return txn;
 }
 

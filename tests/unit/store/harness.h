@@ -49,6 +49,9 @@ const char *harness_settle_all(void);
 /* Both. */
 enum store_outcome harness_run(struct store_txn *txn);
 
+/* Runs a transaction that must commit: what it read, as harness_rows() says it; ! is not found. */
+const char *harness_read(struct store_txn *txn);
+
 /* Called with every completion before it is checked off; NULL for none. */
 void harness_on_done(void (*callback)(void));
 
@@ -66,6 +69,7 @@ struct store_txn *put(const char *key, const char *value);
 struct store_txn *erase(const char *key);
 struct store_txn *and_put(struct store_txn *txn, const char *key, const char *value);
 struct store_txn *and_erase(struct store_txn *txn, const char *key);
+struct store_txn *and_read(struct store_txn *txn, const char *key);
 struct store_txn *when(struct store_txn *txn, const char *key, const char *value);
 struct store_txn *when_absent(struct store_txn *txn, const char *key);
 

@@ -274,6 +274,40 @@ Test(store, corrupt_rows_are_reported_and_match_nothing)
     cr_assert_str_eq(harness_rows(""), "a=1 b=4");
 }
 
+Test(store, reads)
+{
+    (void)harness_run(and_put(and_put(put("a", "1"), "b", ""), "c", "3"));
+    cr_assert_str_eq(harness_read(and_read(and_read(store_txn_new(), "b"), "a")), "b= a=1");
+    cr_assert_str_eq(harness_read(and_read(store_txn_new(), "none")), "!none");
+    cr_assert_str_eq(harness_read(and_read(and_put(and_read(store_txn_new(), "a"), "a", "2"), "a")),
+                     "a=1 a=2", "in the order of the operations");
+    harness_corrupt("c");
+    cr_assert_str_eq(harness_read(and_read(and_read(store_txn_new(), "c"), "a")), "!c a=2");
+    cr_assert_str_eq(harness_rows(""), "a=2 b= !c");
+}
+
+Test(store, a_read_sees_what_was_submitted_before_it)
+{
+    harness_submit(put("a", "1"));
+    harness_submit(put("a", "2"));
+    cr_assert_str_eq(harness_read(and_read(store_txn_new(), "a")), "a=2");
+}
+
+Test(small_store, reads_when_full)
+{
+    RT_CLEANUP(rt_freep) uint8_t *bytes = rt_xalloc(SMALL_STORE_VALUE);
+    char key[16];
+    int n = 0;
+
+    memset(bytes, 'v', SMALL_STORE_VALUE);
+    do
+        (void)snprintf(key, sizeof(key), "%05d", n++);
+    while (harness_run(put_bytes(rt_bytes_of_string(key), rt_bytes_of(bytes, SMALL_STORE_VALUE))) ==
+           STORE_COMMITTED);
+    cr_assert_eq(harness_settle(), STORE_FULL);
+    cr_assert_str_eq(harness_read(and_read(store_txn_new(), "00000")), "00000=vvvvvvvvvvvvvvvv…");
+}
+
 static bool count(struct rt_bytes key, struct rt_bytes value, void *ctx)
 {
     ++*(size_t *)ctx;

@@ -128,6 +128,31 @@ Test(memory, unknown_not_applied_poisons)
     cr_assert_str_eq(outcomes, "C??C");
 }
 
+static void expect_found(struct store_txn *txn, void *ctx)
+{
+    cr_assert_eq(txn->outcome, STORE_COMMITTED);
+    cr_assert(txn->operations[0].is_found);
+    (void)store_txn_free(txn);
+    ++*(int *)ctx;
+}
+
+Test(memory, what_only_reads_is_answered_after_an_unknown_outcome)
+{
+    struct store_txn *txn = store_txn_new();
+    int n_found = 0;
+
+    submit("a", "1");
+    (void)store_memory_run(store);
+    store_memory_fail_after(store, STORE_MEMORY_UNKNOWN_NOT_APPLIED, 0, 1);
+    submit("b", "2");
+    (void)store_memory_run(store);
+    store_txn_read(txn, RT_BYTES_LITERAL("a"));
+    store_memory_set_done(store, expect_found, &n_found);
+    store_submit(store, txn);
+    (void)store_memory_run(store);
+    cr_assert_eq(n_found, 1);
+}
+
 Test(memory, unknown_applied_shows_up)
 {
     struct store_txn *txn = store_txn_new();
