@@ -124,9 +124,7 @@ bool inst_answer_value(struct inst_core *core, struct model_call *call, struct i
 {
     struct rt_bytes copy = {0};
 
-    if (row->has_value &&
-        !rt_arena_copy(&call->arena, inst_entries_read(&core->entries, &row->run, row->size),
-                       &copy)) {
+    if (row->has_value && !rt_arena_copy(&call->arena, inst_value_view(core, row), &copy)) {
         inst_answer_fail(core, call, row, MODEL_REASON_LIMIT_REACHED,
                          "no memory for a copy of %u bytes", row->size);
         return false;
@@ -155,9 +153,10 @@ void inst_answer_no_entries(struct inst_core *core, struct model_call *call,
                             const struct inst_row *row, uint64_t size)
 {
     inst_answer_fail(core, call, row, MODEL_REASON_NO_ENTRIES,
-                     "%llu contiguous entries needed, %llu free, largest hole %llu",
+                     "%llu entries needed of %llu, %llu free, %llu that could be evicted",
                      (unsigned long long)inst_entries_needed(&core->entries, size),
+                     (unsigned long long)core->entries.total,
                      (unsigned long long)core->entries.n_free,
-                     (unsigned long long)inst_entries_largest_hole(&core->entries));
+                     (unsigned long long)core->replacement.n_candidates);
     inst_answer_send(core, call);
 }

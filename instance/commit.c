@@ -18,7 +18,7 @@ struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, stru
     struct inst_op *op = rt_arena_alloc(&txn->arena, sizeof(*op));
 
     rt_assert(op);
-    *op = (struct inst_op){.kind = kind, .txn = txn};
+    *op = (struct inst_op){.kind = kind, .txn = txn, .rank = INST_REPLACEMENT_NONE};
     txn->ctx = op;
     op->row = row;
     op->call = call;
@@ -34,7 +34,7 @@ struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, stru
 struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
 {
     if (op->has_run)
-        inst_entries_cancel(&core->entries, &op->row->run, &op->run);
+        inst_value_cancel(core, op->row, &op->run);
     (void)store_txn_free(op->txn);
     return NULL;
 }
@@ -121,6 +121,24 @@ static void add_value(struct inst_op *op, struct rt_buffer *buffer)
     }
 }
 
+/* The value that is in the store only, or what is left of one. */
+static void add_spill(struct inst_op *op, struct rt_buffer *buffer)
+{
+    const struct inst_row *row = op->row;
+    bool is_needed = row->has_value && row->run.n == 0 && !op->writes_value &&
+                     op->kind != INST_OP_DELETE && op->kind != INST_OP_DROP && !op->replaces;
+    struct inst_record_key key;
+    struct rt_bytes name = name_of(INST_RECORD_SPILL, row, &key);
+
+    if (op->kind == INST_OP_SPILL) {
+        inst_record_encode_value(buffer, &op->version, op->value);
+        put(op->txn, name, buffer);
+    } else if (row->has_spill && !is_needed) {
+        store_txn_delete(op->txn, name);
+        op->deletes_spill = true;
+    }
+}
+
 static void add_meta(struct inst_core *core, struct inst_op *op, struct rt_buffer *buffer)
 {
     struct inst_record_key key;
@@ -131,19 +149,28 @@ static void add_meta(struct inst_core *core, struct inst_op *op, struct rt_buffe
     core->meta_dirty = false;
 }
 
+static bool writes_row(const struct inst_op *op)
+{
+    return op->row && op->kind != INST_OP_READBACK;
+}
+
 void inst_op_submit(struct inst_core *core, struct inst_op *op)
 {
     struct rt_buffer buffer = {0};
 
     if (op->row) {
         rt_assert(!op->row->op);
-        add_row(op, &buffer);
-        add_value(op, &buffer);
-        add_remembered(op, &buffer);
+        inst_value_hold(core, op);
         op->row->op = op;
         core->n_in_flight++;
     }
-    if (op->kind == INST_OP_META || (op->row && core->meta_dirty))
+    if (writes_row(op)) {
+        add_row(op, &buffer);
+        add_value(op, &buffer);
+        add_spill(op, &buffer);
+        add_remembered(op, &buffer);
+    }
+    if (op->kind == INST_OP_META || (writes_row(op) && core->meta_dirty))
         add_meta(core, op, &buffer);
     rt_buffer_deinit(&buffer);
     rt_list_push_back(&core->effects.txns, &op->txn->link);
@@ -186,26 +213,19 @@ void inst_commit_prune(struct inst_core *core, uint64_t now_us)
 
 /* ---- completion ---- */
 
-void inst_value_release(struct inst_core *core, struct inst_row *row)
-{
-    inst_entries_release(&core->entries, &row->run);
-    row->has_value = false;
-    row->size = 0;
-    row->version = (struct model_version){0};
-}
-
 static void apply_value(struct inst_core *core, struct inst_op *op)
 {
     struct inst_row *row = op->row;
 
     if (op->has_run) {
-        inst_entries_commit(&core->entries, &row->run, &op->run);
-        inst_entries_write(&core->entries, &op->run, op->value);
-        row->run = op->run;
-        row->size = (uint32_t)op->value.size;
-        row->has_value = true;
+        inst_value_put(core, row, &op->run, op->value, true);
         op->has_run = false;
+    } else if (op->kind == INST_OP_STORE && row->run.n == 1) {
+        inst_replacement_use(&core->replacement, row->run.first, row->size);
     }
+    if (op->kind == INST_OP_SPILL)
+        inst_value_unload(core, row);
+    row->has_spill = (row->has_spill && !op->deletes_spill) || op->kind == INST_OP_SPILL;
     if (op->writes_value) {
         row->version = op->version;
         row->stored_version = op->version;
@@ -255,6 +275,8 @@ static void committed(struct inst_core *core, struct inst_op *op)
     if (op->entry)
         inst_dedup_record(&core->dedup, RT_TAKE(op->entry), op->row,
                           &op->call->request.data.header.request_id, &op->result, true);
+    if (op->kind == INST_OP_SPILL)
+        return;
     if (op->kind == INST_OP_MARK_DIRTY)
         inst_dispatch(core, op->call, false);
     else if (op->kind >= INST_OP_FENCE)
@@ -289,7 +311,8 @@ static void answer_not_committed(struct inst_core *core, const struct inst_op *o
     case STORE_UNKNOWN:
         inst_answer_fail(core, op->call, op->row, MODEL_REASON_STORE_ERROR, "%s",
                          model_reason_meaning(MODEL_REASON_STORE_ERROR));
-        if (op->kind == INST_OP_MARK_DIRTY)
+        if (op->kind == INST_OP_MARK_DIRTY ||
+            (op->kind == INST_OP_READBACK && op->call->request.kind != MODEL_CALL_FENCE))
             op->call->response.error.applied = MODEL_APPLIED_NO;
         inst_answer_send(core, op->call);
         break;
@@ -299,7 +322,7 @@ static void answer_not_committed(struct inst_core *core, const struct inst_op *o
 static void not_committed(struct inst_core *core, struct inst_op *op, enum store_outcome outcome)
 {
     if (op->has_run)
-        inst_entries_cancel(&core->entries, &op->row->run, &op->run);
+        inst_value_cancel(core, op->row, &op->run);
     if (op->entry)
         inst_dedup_discard(&core->dedup, RT_TAKE(op->entry));
     if (op->kind == INST_OP_ACTIVATE)
@@ -307,16 +330,26 @@ static void not_committed(struct inst_core *core, struct inst_op *op, enum store
     answer_not_committed(core, op, outcome);
 }
 
-static void row_done(struct inst_core *core, struct inst_op *op, enum store_outcome outcome)
+static void row_done(struct inst_core *core, struct inst_op *op, const struct store_txn *txn)
 {
     struct inst_row *row = op->row;
+    bool is_committed = txn->outcome == STORE_COMMITTED;
 
     row->op = NULL;
     core->n_in_flight--;
-    if (outcome == STORE_COMMITTED)
+    core->n_spilling -= op->kind == INST_OP_SPILL;
+    if (op->kind != INST_OP_SPILL || !is_committed)
+        inst_value_give_back(core, op);
+    if (is_committed && op->kind == INST_OP_READBACK)
+        inst_readback_done(core, op, txn);
+    else if (is_committed)
         committed(core, op);
     else
-        not_committed(core, op, outcome);
+        not_committed(core, op, txn->outcome);
+    if (op->kind == INST_OP_SPILL && !is_committed)
+        inst_space_fail(core, txn->outcome == STORE_FULL ? MODEL_REASON_DISK_FULL
+                                                         : MODEL_REASON_STORE_ERROR);
+    inst_space_settle(core);
     inst_wait_drain(core, row);
     if (core->n_in_flight == 0)
         inst_registry_drained(core);
@@ -348,14 +381,18 @@ void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
     case INST_OP_PRUNE:
         core->prune_in_flight = false;
         break;
+    case INST_OP_SPACE:
+        break;
     case INST_OP_MARK_DIRTY:
+    case INST_OP_SPILL:
+    case INST_OP_READBACK:
     case INST_OP_STORE:
     case INST_OP_PUT:
     case INST_OP_DELETE:
     case INST_OP_FENCE:
     case INST_OP_ACTIVATE:
     case INST_OP_DROP:
-        row_done(core, op, outcome);
+        row_done(core, op, txn);
         break;
     }
     (void)store_txn_free(txn);

@@ -7,14 +7,39 @@
 #include "instance/state.h"
 #include "runtime/base/alloc.h"
 
+static enum rt_code init_memory(struct inst_core *core, const struct inst_config *config,
+                                struct rt_error *err)
+{
+    uint64_t total = config->entries_total;
+    enum rt_code code = inst_entries_init(&core->entries, total, config->entry_size, err);
+
+    if (code == RT_OK)
+        code = inst_replacement_init(&core->replacement, config->policy, total, err);
+    if (code != RT_OK)
+        return code;
+    core->owners = rt_alloc(total * sizeof(struct inst_row *));
+    if (!core->owners)
+        return rt_fail(err, RT_RESOURCE_EXHAUSTED, "no memory for the owners of %llu entries",
+                       (unsigned long long)total);
+    memset(core->owners, 0, total * sizeof(struct inst_row *));
+    return RT_OK;
+}
+
+static void deinit_memory(struct inst_core *core)
+{
+    core->owners = rt_free(core->owners);
+    inst_replacement_deinit(&core->replacement);
+    inst_entries_deinit(&core->entries);
+}
+
 enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env *env,
                            struct inst_core **ret_core, struct rt_error *err)
 {
     struct inst_core *core = rt_xalloc(sizeof(*core));
-    enum rt_code code =
-        inst_entries_init(&core->entries, config->entries_total, config->entry_size, err);
+    enum rt_code code = init_memory(core, config, err);
 
     if (code != RT_OK) {
+        deinit_memory(core);
         (void)rt_free(core);
         return code;
     }
@@ -29,6 +54,7 @@ enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env
     inst_membership_init(&core->membership);
     inst_rows_init(&core->rows, rt_env_random(env));
     inst_dedup_init(&core->dedup);
+    rt_list_init(&core->space);
     rt_list_init(&core->waits);
     rt_list_init(&core->pulls);
     rt_list_init(&core->outbounds);
@@ -45,6 +71,8 @@ static void free_made(struct inst_core *core)
         (void)model_call_free(RT_LIST_ENTRY(node, struct inst_outbound, link)->call);
     while ((node = rt_list_pop_front(&core->effects.txns)))
         (void)store_txn_free(RT_LIST_ENTRY(node, struct store_txn, link));
+    while ((node = rt_list_pop_front(&core->space)))
+        (void)store_txn_free(RT_LIST_ENTRY(node, struct inst_op, space_link)->txn);
 }
 
 struct inst_core *inst_core_free(struct inst_core *core)
@@ -60,7 +88,7 @@ struct inst_core *inst_core_free(struct inst_core *core)
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_pull, link));
     inst_dedup_deinit(&core->dedup);
     inst_rows_deinit(&core->rows);
-    inst_entries_deinit(&core->entries);
+    deinit_memory(core);
     return rt_free(core);
 }
 

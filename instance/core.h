@@ -12,9 +12,15 @@
 #ifndef INST_CORE_H
 #define INST_CORE_H
 
+#include "instance/replacement.h"
 #include "runtime/base/env.h"
 #include "runtime/model/call.h"
 #include "runtime/model/lease.h"
+
+enum inst_growth {
+    INST_GROWTH_RELOCATE, /* a value that needs more entries than before gets other ones */
+    INST_GROWTH_REJECT,   /* it is refused, and the old one stays */
+};
 
 struct inst_config {
     char name[MODEL_NAME_MAX + 1];
@@ -26,6 +32,8 @@ struct inst_config {
     bool local_store;
     uint64_t entries_total; /* 1..2^32-1 */
     uint64_t entry_size;    /* bytes, 1..MODEL_VALUE_MAX */
+    enum inst_policy policy;
+    enum inst_growth growth;
 };
 
 enum inst_state {

@@ -64,20 +64,14 @@ static void set(struct inst_core *core, struct inst_row *row, struct model_call 
         inst_answer_refuse(core, call, row, MODEL_REASON_LIMIT_REACHED);
         return;
     }
-    if (!inst_entries_reserve(&core->entries, &row->run,
-                              inst_entries_needed(&core->entries, value.size), &run)) {
+    if (inst_space_reserve(core, row, call, &run) != INST_SPACE_RESERVED) {
         if (entry)
             inst_dedup_discard(&core->dedup, entry);
-        inst_answer_no_entries(core, call, row, value.size);
         return;
     }
     row->version = next_version(core, row);
     row->live.seq = row->version.seq;
-    inst_entries_commit(&core->entries, &row->run, &run);
-    inst_entries_write(&core->entries, &run, value);
-    row->run = run;
-    row->size = (uint32_t)value.size;
-    row->has_value = true;
+    inst_value_put(core, row, &run, value, true);
     if (entry)
         remember_set(core, row, call, entry);
     if (!inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core))) {
@@ -147,6 +141,10 @@ static void store(struct inst_core *core, struct inst_row *row, struct model_cal
         inst_answer_refuse(core, call, row, MODEL_REASON_SET_LOST);
         return;
     }
+    if (!inst_value_is_at_hand(core, row)) {
+        inst_readback_begin(core, row, call);
+        return;
+    }
     op = inst_op_new(core, INST_OP_STORE, row, call);
     close_token(&op->after, row, data->header.lock_token);
     op->version = row->version;
@@ -154,7 +152,7 @@ static void store(struct inst_core *core, struct inst_row *row, struct model_cal
     if (row->has_value) {
         op->version = next_version(core, row);
         op->writes_value = true;
-        op->value = inst_entries_read(&core->entries, &row->run, row->size);
+        op->value = inst_value_view(core, row);
     }
     op->after.has_value = row->has_value;
     submit_write(core, op);
@@ -163,19 +161,17 @@ static void store(struct inst_core *core, struct inst_row *row, struct model_cal
 static void put(struct inst_core *core, struct inst_row *row, struct model_call *call)
 {
     const struct model_data_request *data = &call->request.data;
+    struct inst_run run;
     struct inst_op *op;
 
     if (!has_if_version(row, data)) {
         inst_answer_refuse(core, call, row, MODEL_REASON_VERSION_MISMATCH);
         return;
     }
-    op = inst_op_new(core, INST_OP_PUT, row, call);
-    if (!inst_entries_reserve(&core->entries, &row->run,
-                              inst_entries_needed(&core->entries, data->value.size), &op->run)) {
-        (void)inst_op_abandon(core, op);
-        inst_answer_no_entries(core, call, row, data->value.size);
+    if (inst_space_reserve(core, row, call, &run) != INST_SPACE_RESERVED)
         return;
-    }
+    op = inst_op_new(core, INST_OP_PUT, row, call);
+    op->run = run;
     op->has_run = true;
     close_token(&op->after, row, data->header.lock_token);
     op->version = next_version(core, row);
@@ -216,9 +212,18 @@ static void read_value(struct inst_core *core, struct inst_row *row, struct mode
                        enum inst_access access)
 {
     bool sets_lost = row->sets_lost;
-    bool answered = inst_answer_value(core, call, row);
-    bool holds = inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core));
+    bool answered;
+    bool holds;
 
+    if (!inst_value_is_at_hand(core, row)) {
+        if (row->op)
+            inst_wait_for_row(core, row, call, false);
+        else
+            inst_readback_begin(core, row, call);
+        return;
+    }
+    answered = inst_answer_value(core, call, row);
+    holds = inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core));
     if (answered && access == INST_ACCESS_STALE_READ)
         call->response.data.stale = !holds;
     else if (answered && !holds) {

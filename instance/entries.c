@@ -142,6 +142,13 @@ static bool reserve_memory(struct inst_entries *entries)
     return entries->parts != NULL;
 }
 
+static void clear(struct inst_entries *entries)
+{
+    memset(entries->used, 0, entries->n_words * sizeof(*entries->used));
+    if (entries->total % WORD_BITS != 0)
+        entries->used[entries->n_words - 1] = ALL_BITS << (entries->total % WORD_BITS);
+}
+
 enum rt_code inst_entries_init(struct inst_entries *entries, uint64_t total, uint64_t entry_size,
                                struct rt_error *err)
 {
@@ -157,9 +164,7 @@ enum rt_code inst_entries_init(struct inst_entries *entries, uint64_t total, uin
         return rt_fail(err, RT_RESOURCE_EXHAUSTED, "no memory for %llu entries of %llu bytes",
                        (unsigned long long)total, (unsigned long long)entry_size);
     }
-    memset(entries->used, 0, entries->n_words * sizeof(*entries->used));
-    if (total % WORD_BITS != 0)
-        entries->used[entries->n_words - 1] = ALL_BITS << (total % WORD_BITS);
+    clear(entries);
     update(entries, 0, entries->n_leaves - 1);
     entries->n_free = total;
     return RT_OK;
@@ -263,6 +268,37 @@ void inst_entries_cancel(struct inst_entries *entries, const struct inst_run *ol
 {
     mark(entries, reserved, false);
     mark(entries, old, true);
+}
+
+uint64_t inst_entries_next_used(const struct inst_entries *entries, uint64_t from)
+{
+    while (from < entries->total) {
+        uint64_t bits = entries->used[from / WORD_BITS] >> (from % WORD_BITS);
+
+        if (bits != 0) {
+            from += (uint64_t)__builtin_ctzll(bits);
+            return from < entries->total ? from : entries->total;
+        }
+        from += WORD_BITS - from % WORD_BITS;
+    }
+    return entries->total;
+}
+
+void inst_entries_move(struct inst_entries *entries, const struct inst_run *run, uint64_t to)
+{
+    memmove(entries->slab + to * entries->entry_size,
+            entries->slab + run->first * entries->entry_size, run->n * entries->entry_size);
+}
+
+void inst_entries_pack(struct inst_entries *entries, uint64_t n)
+{
+    rt_assert(n == entries->total - entries->n_free);
+    clear(entries);
+    for (uint64_t i = 0; i < n / WORD_BITS; i++)
+        entries->used[i] = ALL_BITS;
+    if (n % WORD_BITS != 0)
+        entries->used[n / WORD_BITS] |= ALL_BITS >> (WORD_BITS - n % WORD_BITS);
+    update(entries, 0, entries->n_words - 1);
 }
 
 void inst_entries_expect(const struct inst_entries *entries, const struct inst_run *run,

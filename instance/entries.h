@@ -72,6 +72,14 @@ void inst_entries_commit(struct inst_entries *entries, const struct inst_run *ol
 void inst_entries_cancel(struct inst_entries *entries, const struct inst_run *old,
                          const struct inst_run *reserved);
 
+/* The first used entry at or after `from`; total when there is none. */
+uint64_t inst_entries_next_used(const struct inst_entries *entries, uint64_t from);
+
+/* For a compaction: moves the content of the run down to `to`, which may overlap it, without
+ * marking; then pack() marks entries 0 … n - 1 as the used ones, as many as before. */
+void inst_entries_move(struct inst_entries *entries, const struct inst_run *run, uint64_t to);
+void inst_entries_pack(struct inst_entries *entries, uint64_t n);
+
 /* Fetches the beginning of a value that is about to be read or written. */
 void inst_entries_expect(const struct inst_entries *entries, const struct inst_run *run,
                          size_t size);

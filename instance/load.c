@@ -39,17 +39,10 @@ static enum rt_code load_value(struct inst_core *core, struct inst_row *row, str
     struct model_version version;
     struct rt_bytes value;
     enum rt_code code = inst_record_decode_value(bytes, &version, &value, err);
-    uint64_t needed;
 
     if (code != RT_OK)
         return code;
-    needed = inst_entries_needed(&core->entries, value.size);
-    if (!inst_entries_alloc(&core->entries, needed, &row->run)) {
-        core->n_unfit++;
-        core->n_unfit_entries += needed;
-        return RT_OK;
-    }
-    inst_entries_write(&core->entries, &row->run, value);
+    (void)inst_value_put_if_free(core, row, value);
     row->size = (uint32_t)value.size;
     row->has_value = true;
     row->version = version;
@@ -100,6 +93,9 @@ enum rt_code inst_core_load(struct inst_core *core, struct rt_bytes key, struct 
         return load_row(row, value, err);
     case INST_RECORD_VALUE:
         return load_value(core, row, value, err);
+    case INST_RECORD_SPILL:
+        row->has_spill = true;
+        return RT_OK;
     case INST_RECORD_DEDUP:
         return load_dedup(core, row, &name.request_id, value, err);
     case INST_RECORD_META:
@@ -118,6 +114,7 @@ static bool note_corrupt(struct inst_core *core, const struct inst_record_name *
         return false;
     if (name->kind == INST_RECORD_DEDUP)
         return remember(core, row, &name->request_id, &unknown, NULL) == RT_OK;
+    row->has_spill |= name->kind == INST_RECORD_SPILL;
     row->row_corrupt |= name->kind == INST_RECORD_ROW;
     row->value_corrupt |= name->kind == INST_RECORD_VALUE;
     return true;
@@ -139,7 +136,7 @@ static void judge_value(struct inst_core *core, struct inst_row *row)
 {
     bool belongs = row->on_disk && row->durable.has_value;
 
-    if (belongs && !row->has_value && !core->n_unfit)
+    if (belongs && !row->has_value)
         row->value_corrupt = true;
     if (row->has_value && !belongs) {
         inst_value_release(core, row);
@@ -168,15 +165,6 @@ bool inst_load_finish(struct inst_core *core)
         inst_registry_stop(core, MODEL_REASON_STORE_ERROR,
                            "a row of the data directory that tells its cluster or requests is "
                            "unreadable");
-        return false;
-    }
-    if (core->n_unfit > 0) {
-        inst_registry_stop(
-            core, MODEL_REASON_NO_ENTRIES,
-            "%llu stored values need %llu more entries of %llu bytes than the %llu "
-            "there are",
-            (unsigned long long)core->n_unfit, (unsigned long long)core->n_unfit_entries,
-            (unsigned long long)core->entries.entry_size, (unsigned long long)core->entries.total);
         return false;
     }
     rt_list_for_each_safe (node, &core->rows.all)

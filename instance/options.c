@@ -5,6 +5,19 @@
 
 #include "runtime/model/ids.h"
 
+static const char *const policies[] = {
+    [INST_POLICY_CIRC] = "CIRC",
+    [INST_POLICY_LRU] = "LRU",
+    [INST_POLICY_BSU] = "BSU",
+    NULL,
+};
+
+static const char *const growths[] = {
+    [INST_GROWTH_RELOCATE] = "relocate",
+    [INST_GROWTH_REJECT] = "reject",
+    NULL,
+};
+
 static const struct rt_option options[] = {
     {
         .name = "name",
@@ -59,6 +72,26 @@ static const struct rt_option options[] = {
         .max = MODEL_VALUE_MAX,
         .help = "Bytes of one entry.",
         .offset = offsetof(struct inst_options, entry_size),
+    },
+    {
+        .name = "replacement",
+        .type = RT_OPTION_ENUM,
+        .group = "Memory",
+        .names = policies,
+        .initial = "CIRC",
+        .help = "Which value of one entry leaves memory when another one needs room: the next in a "
+                "circle, the least recently SET or STOREd, the largest. It is read back from the "
+                "store when it is wanted.",
+        .offset = offsetof(struct inst_options, replacement),
+    },
+    {
+        .name = "growth",
+        .type = RT_OPTION_ENUM,
+        .group = "Memory",
+        .names = growths,
+        .initial = "relocate",
+        .help = "A value that needs more entries than the key has gets other ones, or is refused.",
+        .offset = offsetof(struct inst_options, growth),
     },
 };
 

@@ -4,6 +4,7 @@
 #ifndef INST_OPTIONS_H
 #define INST_OPTIONS_H
 
+#include "instance/core.h"
 #include "runtime/host/service.h"
 
 struct inst_options {
@@ -13,6 +14,8 @@ struct inst_options {
     const char *coordinator;
     uint64_t entries;
     uint64_t entry_size; /* bytes */
+    enum inst_policy replacement;
+    enum inst_growth growth;
 };
 
 /* For the manual and completion. */

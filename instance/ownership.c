@@ -142,6 +142,17 @@ static void finish_fence(struct inst_core *core, struct inst_row *row, struct mo
         inst_answer_refuse(core, call, row, MODEL_REASON_OUTCOME_UNKNOWN);
         return;
     }
+    if (call->request.fence.locked && !inst_value_is_at_hand(core, row)) {
+        inst_readback_begin(core, row, call);
+        return;
+    }
+    if (call->request.fence.locked && row->live.key_lost) {
+        inst_answer_fail(core, call, row, MODEL_REASON_KEY_LOST, "%s",
+                         model_reason_meaning(MODEL_REASON_KEY_LOST));
+        call->response.error.applied = MODEL_APPLIED_MAYBE;
+        inst_answer_send(core, call);
+        return;
+    }
     if (call->request.fence.locked) {
         (void)inst_answer_value(core, call, row);
         inst_answer_send(core, call);
@@ -265,8 +276,7 @@ static void activate_row(struct inst_core *core, struct inst_row *row, struct mo
         activate_again(core, row, call);
         return;
     }
-    if (!inst_entries_fits(&core->entries,
-                           inst_entries_needed(&core->entries, request->value_size))) {
+    if (!inst_space_could_fit(core, request->value_size)) {
         inst_answer_no_entries(core, call, row, request->value_size);
         return;
     }
@@ -372,7 +382,7 @@ void inst_ownership_committed(struct inst_core *core, struct inst_op *op)
         return;
     if (!is_still_told(core, op))
         inst_answer_refuse(core, op->call, op->row, MODEL_REASON_OUTCOME_UNKNOWN);
-    else if (op->kind == INST_OP_FENCE)
+    else if (op->kind == INST_OP_FENCE || op->kind == INST_OP_READBACK)
         finish_fence(core, op->row, op->call, op->incarnation);
     else if (op->kind == INST_OP_ACTIVATE)
         answer_ok(core, op->call, op->row);

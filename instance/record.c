@@ -50,6 +50,15 @@ static void parse_dedup_name(struct rt_bytes rest, struct inst_record_name *name
     name->request_id.seq = rt_codec_get_u64(&reader);
 }
 
+static enum inst_record_kind kind_of(uint8_t letter)
+{
+    if (letter == 'r')
+        return INST_RECORD_ROW;
+    if (letter == 'v')
+        return INST_RECORD_VALUE;
+    return letter == 's' ? INST_RECORD_SPILL : INST_RECORD_FOREIGN;
+}
+
 struct inst_record_name inst_record_parse_name(struct rt_bytes stored_key)
 {
     struct inst_record_name name = {.kind = INST_RECORD_FOREIGN};
@@ -68,10 +77,11 @@ struct inst_record_name inst_record_parse_name(struct rt_bytes stored_key)
         parse_dedup_name(rest, &name);
         return name;
     }
-    if (rest.size > MODEL_KEY_MAX || (letter != 'r' && letter != 'v'))
-        return name;
-    name.kind = letter == 'r' ? INST_RECORD_ROW : INST_RECORD_VALUE;
-    name.key = rest;
+    name.kind = kind_of(letter);
+    if (rest.size > MODEL_KEY_MAX)
+        name.kind = INST_RECORD_FOREIGN;
+    if (name.kind != INST_RECORD_FOREIGN)
+        name.key = rest;
     return name;
 }
 
@@ -98,6 +108,7 @@ struct rt_bytes inst_record_format_name(const struct inst_record_name *name,
     static const char suffixes[][SUFFIX_SIZE] = {
         [INST_RECORD_ROW] = {'/', 'r'},
         [INST_RECORD_VALUE] = {'/', 'v'},
+        [INST_RECORD_SPILL] = {'/', 's'},
         [INST_RECORD_DEDUP] = {'/', 'd'},
     };
 

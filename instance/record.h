@@ -4,6 +4,8 @@
  *   meta                          the data directory: cluster, highest term, last incarnation
  *   <key>/r                       ownership of one key
  *   <key>/v                       its durable value, behind its version
+ *   <key>/s                       a SET value that gave its entries to another, behind its
+ *                                 version; means nothing to a later process
  *   <key><client 16 B><seq 8 B>/d one remembered request of that key
  *
  * The key comes first, so that its rows are on one page or on neighbours: a write costs the pages
@@ -58,13 +60,14 @@ enum inst_record_kind {
     INST_RECORD_META,
     INST_RECORD_ROW,
     INST_RECORD_VALUE,
+    INST_RECORD_SPILL, /* encoded as a value */
     INST_RECORD_DEDUP,
     INST_RECORD_FOREIGN, /* nothing of ours */
 };
 
 struct inst_record_name {
     enum inst_record_kind kind;
-    struct rt_bytes key;                /* ROW VALUE DEDUP */
+    struct rt_bytes key;                /* ROW VALUE SPILL DEDUP */
     struct model_request_id request_id; /* DEDUP */
 };
 

@@ -33,12 +33,13 @@ struct inst_row {
     struct inst_op *op; /* the key's one transaction in flight */
     struct inst_record live;
     struct inst_record durable;          /* valid when on_disk */
-    struct model_version version;        /* of the value in memory; zero without one */
+    struct model_version version;        /* of the value; zero without one */
     struct model_version stored_version; /* of the value on disk, when durable.has_value */
-    struct inst_run run;
-    uint32_t size; /* bytes of the value in memory */
+    struct inst_run run;                 /* none: there is no value, or it is in the store only */
+    uint32_t size;                       /* bytes of the value */
     enum inst_row_phase phase;
-    bool has_value;      /* in memory */
+    bool has_value;      /* in memory or, after an eviction, in the store */
+    bool has_spill;      /* there may be an /s row */
     bool on_disk;        /* there is an /r row with the bytes of `durable` */
     bool row_corrupt;    /* there may be an /r row, unreadable: nothing to compare with */
     bool value_corrupt;  /* the /v row is unreadable or missing */

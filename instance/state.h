@@ -47,6 +47,9 @@ enum inst_op_kind {
     INST_OP_META,
     INST_OP_PRUNE,
     INST_OP_MARK_DIRTY, /* before the first SET after a durable write; the call then runs again */
+    INST_OP_SPACE,      /* never submitted: waits for entries; the call then runs again */
+    INST_OP_SPILL,      /* the value is on its way out of memory */
+    INST_OP_READBACK,   /* the value is only in the store; the call then runs again */
     INST_OP_STORE,
     INST_OP_PUT,
     INST_OP_DELETE,
@@ -67,10 +70,15 @@ struct inst_op {
     bool replaces; /* ACTIVATE: the old value goes */
     enum inst_row_phase phase_before;
     bool writes_value; /* STORE PUT */
+    bool deletes_spill;
+    bool is_held; /* the value was taken from the candidates; counted in inst_core.n_held */
     struct rt_bytes value;
     struct model_version version;
     bool has_run; /* PUT: entries are reserved for the new value */
     struct inst_run run;
+    uint64_t rank;             /* of the row's value among the candidates, until the op is done */
+    struct rt_list space_link; /* SPACE: inst_core.space */
+    uint64_t n_wanted;         /* SPACE: free entries that it waits for */
     struct inst_dedup_entry *entry; /* prepared; NULL without a request id */
     struct inst_dedup_result result;
 };
@@ -107,11 +115,20 @@ struct inst_core {
     uint64_t leave_by_us; /* RT_NEVER unless leaving */
     bool leave_sent;
     bool read_only;         /* a commit failed */
+    bool has_turn;          /* the call that runs has waited for its entries */
     uint64_t dropped_epoch; /* highest that was dropped by this process: no Activate up to it */
     bool has_failure;
     struct model_error failure;
 
     struct inst_entries entries;
+    struct inst_replacement replacement;
+    struct inst_row **owners; /* owned; borrowed rows by the first entry of their runs */
+    struct rt_list space;     /* inst_op.space_link: who waits for entries, first come first */
+    uint64_t n_wanted;        /* entries that these wait for */
+    uint64_t n_spilling;      /* entries that are free when their value is in the store */
+    uint64_t n_held;          /* that hold candidates, but for a transaction in flight */
+    const struct inst_row *loaded_row; /* its value was read back, while its call runs */
+    struct rt_bytes loaded;            /* valid with loaded_row */
     struct inst_rows rows;
     struct inst_dedup dedup;
     struct rt_list waits; /* inst_wait.all_link */
@@ -123,9 +140,6 @@ struct inst_core {
     bool prune_in_flight;
     uint64_t prune_at_us;
     uint64_t n_operations;
-
-    uint64_t n_unfit; /* loaded values that found no entries */
-    uint64_t n_unfit_entries;
 };
 
 /* A fresh reading. */
@@ -207,8 +221,62 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
 void inst_data_dispatch(struct inst_core *core, struct model_call *call, bool pulled);
 void inst_ownership_dispatch(struct inst_core *core, struct model_call *call);
 
-/* Frees the value in memory. */
+/* ---- space.c: the value in memory, and room for it ---- */
+
+/* The reserved run holds the value from now on. Not used: loaded or read back. */
+void inst_value_put(struct inst_core *core, struct inst_row *row, const struct inst_run *run,
+                    struct rt_bytes value, bool is_used);
+
+/* Where there is a hole and nobody waits for entries. */
+bool inst_value_put_if_free(struct inst_core *core, struct inst_row *row, struct rt_bytes value);
+
+/* Gives back what was reserved and not put. */
+void inst_value_cancel(struct inst_core *core, struct inst_row *row, const struct inst_run *run);
+
+/* The value is in the store only. */
+void inst_value_unload(struct inst_core *core, struct inst_row *row);
+
+/* There is no value any more. */
 void inst_value_release(struct inst_core *core, struct inst_row *row);
+
+/* There is none, or it can be looked at now. */
+static inline bool inst_value_is_at_hand(const struct inst_core *core, const struct inst_row *row)
+{
+    return !row->has_value || row->run.n > 0 || core->loaded_row == row;
+}
+
+/* The value at hand; valid until anything changes. */
+struct rt_bytes inst_value_view(const struct inst_core *core, const struct inst_row *row);
+
+/* Nobody evicts the row's value while the op is under way. */
+void inst_value_hold(struct inst_core *core, struct inst_op *op);
+void inst_value_give_back(struct inst_core *core, struct inst_op *op);
+
+enum inst_space {
+    INST_SPACE_RESERVED,
+    INST_SPACE_WAITS,   /* the call runs again from check 0 when there may be room */
+    INST_SPACE_REFUSED, /* it is answered, and nothing has changed */
+};
+
+/* Entries for the value of a SET or PUT. The row has nothing in flight. */
+enum inst_space inst_space_reserve(struct inst_core *core, struct inst_row *row,
+                                   struct model_call *call, struct inst_run *ret_run);
+
+/* Whether a value of that size would find room, if need be by evicting others. */
+bool inst_space_could_fit(const struct inst_core *core, uint64_t size);
+
+/* Runs whoever waits for entries and can have them now. To be called when an op of a row is done.
+ */
+void inst_space_settle(struct inst_core *core);
+
+/* Refuses whoever waits for entries. */
+void inst_space_fail(struct inst_core *core, enum model_reason reason);
+
+/* ---- readback.c ---- */
+
+/* Fetches the row's value from the store for a call that needs it at hand. */
+void inst_readback_begin(struct inst_core *core, struct inst_row *row, struct model_call *call);
+void inst_readback_done(struct inst_core *core, struct inst_op *op, const struct store_txn *txn);
 
 /* A value of that size does not fit: fails the call and sends it. */
 void inst_answer_no_entries(struct inst_core *core, struct model_call *call,

@@ -16,7 +16,9 @@ enum {
     N_KEYS = 10000,
     N_CHECKS = 20000000,
     N_OPERATIONS = 2000000,
+    STRIDE = 7919,
     N_FULL_KEYS = 900,
+    N_OWNED = 900000,
     N_ROUNDS = 20,
     EPOCH = 50,
     INCARNATION = 100,
@@ -178,6 +180,7 @@ struct load {
     enum model_call_kind kind;
     bool with_id;
     uint64_t n_keys; /* that are used in turn */
+    uint64_t stride;
     uint64_t n_operations;
 };
 
@@ -194,7 +197,7 @@ static double run(struct inst_core *core, const struct load *load)
     started_ns = clock_ns();
     for (uint64_t i = 0; i < load->n_operations; i++) {
         struct model_header *header = &call.request.data.header;
-        uint64_t n = i * 7919 % load->n_keys;
+        uint64_t n = i * load->stride % load->n_keys;
 
         for (int digit = 9; digit >= 3; digit--, n /= 10)
             key[digit] = (char)('0' + n % 10);
@@ -219,16 +222,17 @@ static void measure(struct inst_core *core, const struct load *load, const char 
 
 /* ---- instances at 90 % use ---- */
 
+/* Owns N_OWNED keys; as many of them have a value as fill 90 % of the entries. */
 static struct inst_core *full_core(const struct rt_env *env, uint64_t n_entries)
 {
     struct rt_list replies = RT_LIST_INIT(replies);
     struct inst_core *core = serving_core(env, n_entries, &replies);
-    struct load load = {MODEL_CALL_SET, false, n_entries * 9 / 10, n_entries * 9 / 10};
+    struct load load = {MODEL_CALL_SET, false, n_entries * 9 / 10, 1, n_entries * 9 / 10};
     char key[16];
 
     if (!core)
         return NULL;
-    for (uint64_t i = 0; i < load.n_keys; i++) {
+    for (uint64_t i = 0; i < N_OWNED; i++) {
         name_key(key, i);
         place(core, key, &replies);
     }
@@ -243,12 +247,12 @@ static int compare_doubles(const void *a, const void *b)
     return (difference > 0) - (difference < 0);
 }
 
-/* Medians of rounds that take turns; the same number of keys, so that what is compared is the
- * entries and not the processor's cache. */
+/* Medians of rounds that take turns. Both own as many keys and write to as many of them, so that
+ * what is compared is the entries and not the processor's caches. */
 static bool measure_full(const struct rt_env *env)
 {
     static const uint64_t sizes[2] = {1000, 1000000};
-    const struct load load = {MODEL_CALL_SET, false, N_FULL_KEYS, N_OPERATIONS / N_ROUNDS};
+    const struct load load = {MODEL_CALL_SET, false, N_FULL_KEYS, STRIDE, N_OPERATIONS / N_ROUNDS};
     struct inst_core *cores[2] = {full_core(env, sizes[0]), full_core(env, sizes[1])};
     double ns[2][N_ROUNDS];
     char what[64];
@@ -270,7 +274,7 @@ int main(void)
     struct rt_env env = {.now_us = clock_us, .random = no_random};
     struct rt_list replies = RT_LIST_INIT(replies);
     struct inst_core *core = serving_core(&env, (uint64_t)N_KEYS * 2, &replies);
-    struct load load = {.kind = MODEL_CALL_SET, .n_keys = N_KEYS, .n_operations = N_OPERATIONS};
+    struct load load = {MODEL_CALL_SET, false, N_KEYS, STRIDE, N_OPERATIONS};
     struct model_call call;
     char key[16];
 
@@ -290,7 +294,7 @@ int main(void)
     measure(core, &load, "SET of 100 bytes");
     load.with_id = true;
     measure(core, &load, "SET with request id");
-    load = (struct load){MODEL_CALL_READ, false, N_KEYS, N_OPERATIONS};
+    load = (struct load){MODEL_CALL_READ, false, N_KEYS, STRIDE, N_OPERATIONS};
     measure(core, &load, "READ of 100 bytes");
     (void)inst_core_free(core);
     return measure_full(&env) ? 0 : 1;

@@ -69,7 +69,13 @@ class Limits(OneFleetCase):
 
     def test_value_that_cannot_fit(self):
         """D12: no side effect, and no placement of a new key."""
+        self.client.put(b"n:0", b"x" * 2048)  # two entries: not to be evicted
+        self.client.put(b"n:1", b"x" * MIB)
+        self.client.put(b"n:4", b"small")  # now other keys' values of one entry have left
+        for name in (b"n:0", b"n:1", b"n:4"):
+            self.client.delete(name)
         free = self.owner_.status().entries_free
+        self.client.put(b"n:0", b"x" * 2048)
         self.client.put(b"n:1", b"x" * MIB)
         error = self.assert_fails("NO_ENTRIES", self.client.put, b"n:2", b"x" * MIB)
         self.assertEqual((error.code, error.routing.applied),
@@ -83,6 +89,7 @@ class Limits(OneFleetCase):
         self.client.set(b"n:3", b"x" * MIB, token)
         self.client.store(b"n:3", token)
         self.client.delete(b"n:3")
+        self.client.delete(b"n:0")
         wait_until(lambda: self.owner_.status().entries_free == free, "all entries are free again")
 
     def test_session_names(self):

@@ -176,6 +176,7 @@ class Order(PipelineCase):
         epoch, stream = self.place(b"k", b"first"), self.stream()
         other = api.common_pb2.Version(epoch=epoch, incarnation=self.incarnation, seq=1000000)
         self.place(b"big", b"x" * MIB)
+        self.place(b"pair", b"x" * 2048)  # two entries: not to be evicted
         stream.send(self.batch([
             operation(PUT, b"k", epoch, value=b"second"),
             operation(PUT, b"k", epoch, value=b"no", if_version=other),

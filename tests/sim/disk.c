@@ -130,8 +130,27 @@ static void schedule_commit(struct sim_disk *disk)
     sim_queue_push(&world->queue, at_us, on_commit_event, drop_commit, commit);
 }
 
+static bool has_suffix(struct rt_bytes bytes, struct rt_bytes suffix)
+{
+    return bytes.size >= suffix.size &&
+           memcmp(bytes.data + bytes.size - suffix.size, suffix.data, suffix.size) == 0;
+}
+
+static void count(struct sim_stats *stats, const struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->n_operations; i++) {
+        const struct store_operation *operation = &txn->operations[i];
+        bool is_spill = has_suffix(operation->key, RT_BYTES_LITERAL("/s"));
+
+        stats->n_spills += operation->kind == STORE_PUT && is_spill;
+        stats->n_readbacks += operation->kind == STORE_READ;
+    }
+}
+
 void sim_disk_submit(struct sim_disk *disk, struct store_txn *txn)
 {
+    if (disk->node->ops == &sim_instance_ops)
+        count(&disk->node->world->stats, txn);
     store_submit(disk->store, txn);
     schedule_commit(disk);
 }

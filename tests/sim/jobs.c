@@ -221,7 +221,7 @@ struct figure {
 };
 
 enum {
-    N_FIGURES = 16
+    N_FIGURES = 18
 };
 
 static void collect(const struct sim_stats *stats, struct figure *figures)
@@ -236,6 +236,8 @@ static void collect(const struct sim_stats *stats, struct figure *figures)
         {"calls", "calls", stats->n_calls},
         {"messages_lost", "messages lost", stats->n_lost},
         {"commits", "commits", stats->n_commits},
+        {"spills", "values spilled", stats->n_spills},
+        {"readbacks", "values read back", stats->n_readbacks},
         {"deaths", "incarnations ended", stats->n_deaths},
         {"post_check_failures", "post-check failures reached", stats->n_post_check_failures},
         {"sets_lost", "answers that say SETs were lost", stats->n_sets_lost},

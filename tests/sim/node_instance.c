@@ -23,8 +23,9 @@ static void instance_create(struct sim_node *node)
         .store_id = node->store_id,
         .machine_id = node->store_id,
         .local_store = true,
-        .entries_total = 512,
-        .entry_size = 64,
+        .entries_total = world->plan.n_entries,
+        .entry_size = world->plan.entry_size,
+        .policy = world->plan.policy,
     };
     struct inst_core *core;
     enum rt_code code;

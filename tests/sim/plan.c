@@ -37,6 +37,24 @@ static void draw_leases(struct sim_plan *plan, struct rt_rng *rng)
     plan->fault_phase_us = plan->member_lease.duration_us * between(rng, 6, 12);
 }
 
+/* Half of the seeds have room for everything. In the others each value takes one entry and there
+ * are one or two, or values take one or two entries, and just fit in when they are
+ * moved together. */
+static void draw_entries(struct sim_plan *plan, struct rt_rng *rng)
+{
+    uint64_t kind = rt_rng_below(rng, 6);
+
+    plan->policy = (enum inst_policy)rt_rng_below(rng, 3);
+    plan->entry_size = SIM_VALUE_MAX;
+    plan->n_entries = 512;
+    if (kind == 5) {
+        plan->entry_size = SIM_VALUE_MAX / 2;
+        plan->n_entries = 2 * (uint64_t)plan->n_keys + 2;
+    } else if (kind > 2) {
+        plan->n_entries = between(rng, 1, 2);
+    }
+}
+
 void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
 {
     struct sim_plan *plan = ret_plan;
@@ -59,4 +77,5 @@ void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
     plan->duplicate_ppm = (uint32_t)between(rng, 0, 4) * 10000;
     plan->renew_pause_ppm = (uint32_t)between(rng, 0, 3) * 10000;
     plan->commit_pause_ppm = (uint32_t)between(rng, 0, 4) * 5000;
+    draw_entries(plan, rng);
 }

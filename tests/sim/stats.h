@@ -44,6 +44,8 @@ struct sim_stats {
     uint64_t n_calls;
     uint64_t n_lost;
     uint64_t n_commits;
+    uint64_t n_spills;              /* values that left an instance's memory for its disk */
+    uint64_t n_readbacks;           /* values that were fetched from it */
     uint64_t n_post_check_failures; /* OUTCOME_UNKNOWN answers of instances */
     uint64_t n_deaths;              /* incarnations declared dead */
     uint64_t n_sets_lost;           /* answers that said so */

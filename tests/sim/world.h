@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "coordinator/core.h"
+#include "instance/replacement.h"
 #include "runtime/base/rng.h"
 #include "tests/sim/history.h"
 #include "tests/sim/invariants.h"
@@ -27,6 +28,9 @@ struct sim_plan {
     unsigned n_directs;
     unsigned n_libraries;
     uint8_t n_keys;
+    uint64_t n_entries; /* of each instance */
+    uint64_t entry_size;
+    enum inst_policy policy;
     struct model_lease member_lease;
     struct model_lease
         other_lease; /* some starts of the coordinator are configured with this one */

@@ -530,6 +530,8 @@ void driver_expect_value(struct driver *driver, const char *key, const char *val
     struct model_call *call = driver_data(driver, MODEL_CALL_READ, key, NULL);
 
     (void)driver_submit(driver, call);
+    if (!driver_is_answered(driver, call))
+        driver_commit_all(driver); /* it is in the store only */
     cr_assert(driver_is_answered(driver, call));
     cr_assert_eq(call->response.code, RT_OK, "%s", model_reason_name(call->response.error.reason));
     cr_assert_eq(call->response.data.has_value, value != NULL);

@@ -118,7 +118,8 @@ void driver_finish_ok(struct driver *driver, struct model_call *call);
 void driver_finish(struct driver *driver, struct model_call *call, enum model_reason reason);
 void driver_end(struct driver *driver, struct model_call *call);
 
-/* READ of the key, which must answer this value; NULL: none. */
+/* READ of the key, which must answer this value; NULL: none. Completes all transactions if it has
+ * to be read back. */
 void driver_expect_value(struct driver *driver, const char *key, const char *value);
 
 /* Activate at DRIVER_EPOCH, committed. */

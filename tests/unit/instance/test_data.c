@@ -207,11 +207,11 @@ Test(data, delete_removes_value_and_entries_and_seq_goes_on)
     driver_free(driver);
 }
 
-Test(data, no_entries_names_the_figures_and_changes_nothing)
+Test(data, c62_no_entries_names_the_figures_and_changes_nothing)
 {
     struct driver *driver = serving("k");
     struct model_call *call;
-    char big[101];
+    char big[102];
 
     memset(big, 'x', 100);
     big[100] = '\0';
@@ -220,11 +220,13 @@ Test(data, no_entries_names_the_figures_and_changes_nothing)
     driver_expect_ok(driver, driver_data(driver, MODEL_CALL_PUT, "k", "small"));
     driver_place(driver, "l");
     driver_expect_ok(driver, driver_set(driver, "l", "v", 0));
+    memset(big, 'x', 101);
+    big[101] = '\0';
     call = driver_submit(driver, driver_set(driver, "l", big, 0));
     cr_assert_eq(call->response.code, RT_RESOURCE_EXHAUSTED);
     cr_assert_eq(call->response.error.applied, MODEL_APPLIED_NO);
     cr_assert_str_eq(call->response.error.message,
-                     "10 contiguous entries needed, 8 free, largest hole 8");
+                     "11 entries needed of 10, 8 free, 2 that could be evicted");
     driver_finish(driver, call, MODEL_REASON_NO_ENTRIES);
     call = driver_set(driver, "l", big, 0);
     call->request.data.header.request_id = (struct model_request_id){driver->client, 1};

@@ -60,6 +60,8 @@ Test(options, defaults)
     cr_assert_str_eq(instance.coordinator, "127.0.0.1:7400");
     cr_assert_eq(instance.entries, 65536);
     cr_assert_eq(instance.entry_size, 128);
+    cr_assert_eq(instance.replacement, INST_POLICY_CIRC);
+    cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
     cr_assert_str_eq(service.listen, instance.listen);
     cr_assert_str_eq(service.data_dir, "d");
     cr_assert_eq(service.drain_ms, 5000);
@@ -69,7 +71,10 @@ Test(options, defaults)
 Test(options, every_value)
 {
     parse_ok("--listen [::]:0 --advertise host:1 --coordinator unix:/c --entries 3 "
-             "--entry-size 4KiB --log-level error --exit-with-stdin");
+             "--entry-size 4KiB --replacement BSU --growth reject --log-level error "
+             "--exit-with-stdin");
+    cr_assert_eq(instance.replacement, INST_POLICY_BSU);
+    cr_assert_eq(instance.growth, INST_GROWTH_REJECT);
     cr_assert_str_eq(service.listen, "[::]:0");
     cr_assert_str_eq(instance.advertise, "host:1");
     cr_assert_str_eq(instance.coordinator, "unix:/c");
@@ -82,6 +87,10 @@ Test(options, every_value)
 
 Test(options, ranges)
 {
+    parse_ok("--replacement LRU");
+    cr_assert_eq(instance.replacement, INST_POLICY_LRU);
+    parse_fails("--replacement FIFO", "replacement");
+    parse_fails("--growth never", "growth");
     parse_ok("--entries 1");
     parse_fails("--entries 0", "entries");
     parse_ok("--entries 4294967295");

@@ -1,0 +1,98 @@
+"""Values that do not fit into an instance's entries: where they go, and that none is lost."""
+import unittest
+
+import tap
+
+try:
+    from fleet_case import FleetCase
+    MISSING = None
+except unittest.SkipTest as skip:
+    MISSING, FleetCase = str(skip), unittest.TestCase
+except ImportError as missing:
+    MISSING, FleetCase = f"python3 module {missing.name} is missing", unittest.TestCase
+
+N_KEYS = 100
+
+
+def key(i):
+    return b"key:%d" % i
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Eviction(FleetCase):
+    """One instance with 8 entries of 10 bytes."""
+
+    def setUp(self):
+        self.fleet_ = self.fleet(instances="a", instance_options=[
+            "--entries", "8", "--entry-size", "10", "--replacement", "LRU"])
+        self.client = self.session(self.fleet_)
+
+    def restart(self):
+        self.fleet_.kill("a")
+        self.fleet_.start_instance("a")
+
+    def test_stored_values_outlive_their_entries_and_the_process(self):
+        for i in range(N_KEYS):
+            self.client.put(key(i), b"stored %d" % i)
+        for i in range(N_KEYS):
+            got = self.client.read(key(i)).key
+            self.assertEqual((got.value, got.stored), (b"stored %d" % i, True))
+        self.restart()
+        for i in range(N_KEYS):
+            got = self.client.read(key(i)).key
+            self.assertEqual((got.value, got.stored), (b"stored %d" % i, True))
+        self.client.put(key(0), b"and again")
+        self.assertEqual(self.client.read(key(0)).key.value, b"and again")
+
+    def test_set_values_outlive_their_entries_and_not_the_process(self):
+        tokens = {}
+        for i in range(N_KEYS):
+            tokens[i] = self.client.get(key(i)).lock_token
+            self.client.set(key(i), b"set %d" % i, tokens[i])
+        for i in range(N_KEYS):
+            got = self.client.read(key(i)).key
+            self.assertEqual((got.value, got.stored), (b"set %d" % i, False))
+        self.client.store(key(0), tokens[0])
+        self.restart()
+        got = self.client.read(key(0)).key
+        self.assertEqual((got.value, got.stored), (b"set 0", True))
+        got = self.client.read(key(1)).key
+        self.assertTrue(got.sets_lost)
+        self.assertIsNone(got.WhichOneof("optional_value"))
+
+    def test_c60_c61_only_values_of_one_entry_go(self):
+        self.client.put(b"large:1", b"1" * 30)
+        self.client.put(b"large:2", b"2" * 30)
+        self.client.put(b"small:1", b"1")
+        self.client.put(b"small:2", b"2")
+        self.assert_fails("NO_ENTRIES", self.client.put, b"large:3", b"3" * 30)
+        self.client.put(b"medium", b"m" * 20)
+        for name, value in ((b"small:1", b"1"), (b"small:2", b"2"), (b"medium", b"m" * 20),
+                            (b"large:1", b"1" * 30), (b"large:2", b"2" * 30)):
+            self.assertEqual(self.client.read(name).key.value, value)
+
+    def test_c62_larger_than_all_entries(self):
+        self.client.put(b"small", b"s")
+        self.assert_fails("NO_ENTRIES", self.client.put, b"k", b"x" * 81)
+        self.assertFalse(self.fleet_.status(b"k").owner)
+        self.client.put(b"k", b"x" * 71)
+        self.assertEqual(self.client.read(b"small").key.value, b"s")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Growth(FleetCase):
+    """--growth reject"""
+
+    def test_c52_the_old_value_stays(self):
+        fleet = self.fleet(instances="a", instance_options=["--entry-size", "10", "--growth",
+                                                            "reject"])
+        client = self.session(fleet)
+        client.put(b"k", b"x" * 20)
+        self.assert_fails("NO_ENTRIES", client.put, b"k", b"y" * 21)
+        self.assertEqual(client.read(b"k").key.value, b"x" * 20)
+        client.put(b"k", b"z" * 10)
+        self.assertEqual(client.read(b"k").key.value, b"z" * 10)
+
+
+if __name__ == "__main__":
+    tap.main()
