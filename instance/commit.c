@@ -71,7 +71,7 @@ static void add_dedup(struct store_txn *txn, const struct inst_row *row,
 
 static void add_remembered(struct inst_op *op, struct rt_buffer *buffer)
 {
-    if (op->kind == INST_OP_DROP || op->replaces)
+    if (inst_op_drops(op) || op->replaces)
         return;
     rt_list_for_each (node, &op->row->dedup_volatile) {
         const struct inst_dedup_entry *entry =
@@ -98,7 +98,7 @@ static void add_row(struct inst_op *op, struct rt_buffer *buffer)
     } else if (!row->row_corrupt) {
         store_txn_compare_absent(op->txn, name);
     }
-    if (op->kind == INST_OP_DROP) {
+    if (inst_op_drops(op)) {
         store_txn_delete(op->txn, name);
         return;
     }
@@ -116,7 +116,7 @@ static void add_value(struct inst_op *op, struct rt_buffer *buffer)
     if (op->writes_value) {
         inst_record_encode_value(buffer, &op->version, op->value);
         put(op->txn, name, buffer);
-    } else if (may_exist && (op->kind == INST_OP_DROP || !op->after.has_value)) {
+    } else if (may_exist && (inst_op_drops(op) || !op->after.has_value)) {
         store_txn_delete(op->txn, name);
     }
 }
@@ -126,7 +126,7 @@ static void add_spill(struct inst_op *op, struct rt_buffer *buffer)
 {
     const struct inst_row *row = op->row;
     bool is_needed = row->has_value && row->run.n == 0 && !op->writes_value &&
-                     op->kind != INST_OP_DELETE && op->kind != INST_OP_DROP && !op->replaces;
+                     op->kind != INST_OP_DELETE && !inst_op_drops(op) && !op->replaces;
     struct inst_record_key key;
     struct rt_bytes name = name_of(INST_RECORD_SPILL, row, &key);
 
@@ -232,9 +232,9 @@ static void apply_value(struct inst_core *core, struct inst_op *op)
         row->value_corrupt = false;
         row->value_unloaded = false;
     }
-    if (op->kind == INST_OP_DELETE || op->kind == INST_OP_DROP || op->replaces)
+    if (op->kind == INST_OP_DELETE || inst_op_drops(op) || op->replaces)
         inst_value_release(core, row);
-    if (op->kind == INST_OP_DROP || !op->after.has_value) {
+    if (inst_op_drops(op) || !op->after.has_value) {
         row->value_corrupt = false;
         row->value_unloaded = false;
     }
@@ -246,11 +246,11 @@ static void apply_ownership(struct inst_core *core, struct inst_op *op)
     uint64_t floor = row->live.floor;
     bool same_epoch = row->live.epoch == op->after.epoch;
 
-    row->on_disk = op->kind != INST_OP_DROP;
+    row->on_disk = !inst_op_drops(op);
     row->row_corrupt = false;
-    if (op->kind == INST_OP_DROP || op->replaces)
+    if (inst_op_drops(op) || op->replaces)
         inst_dedup_forget_row(&core->dedup, row);
-    if (op->kind == INST_OP_DROP) {
+    if (inst_op_drops(op)) {
         row->sets_lost = false;
         row->live = (struct inst_record){0};
         row->durable = row->live;
@@ -275,7 +275,9 @@ static void committed(struct inst_core *core, struct inst_op *op)
     if (op->entry)
         inst_dedup_record(&core->dedup, RT_TAKE(op->entry), op->row,
                           &op->call->request.data.header.request_id, &op->result, true);
-    if (op->kind == INST_OP_SPILL)
+    if (op->kind == INST_OP_EVICT)
+        inst_space_evicted(core, op->row);
+    if (inst_op_evicts(op))
         return;
     if (op->kind == INST_OP_MARK_DIRTY)
         inst_dispatch(core, op->call, false);
@@ -337,8 +339,8 @@ static void row_done(struct inst_core *core, struct inst_op *op, const struct st
 
     row->op = NULL;
     core->n_in_flight--;
-    core->n_spilling -= op->kind == INST_OP_SPILL;
-    if (op->kind != INST_OP_SPILL || !is_committed)
+    core->n_leaving -= inst_op_evicts(op);
+    if (!inst_op_evicts(op) || !is_committed)
         inst_value_give_back(core, op);
     if (is_committed && op->kind == INST_OP_READBACK)
         inst_readback_done(core, op, txn);
@@ -346,7 +348,7 @@ static void row_done(struct inst_core *core, struct inst_op *op, const struct st
         committed(core, op);
     else
         not_committed(core, op, txn->outcome);
-    if (op->kind == INST_OP_SPILL && !is_committed)
+    if (inst_op_evicts(op) && !is_committed)
         inst_space_fail(core, txn->outcome == STORE_FULL ? MODEL_REASON_DISK_FULL
                                                          : MODEL_REASON_STORE_ERROR);
     inst_space_settle(core);
@@ -385,6 +387,7 @@ void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
         break;
     case INST_OP_MARK_DIRTY:
     case INST_OP_SPILL:
+    case INST_OP_EVICT:
     case INST_OP_READBACK:
     case INST_OP_STORE:
     case INST_OP_PUT:

@@ -55,6 +55,7 @@ enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env
     inst_rows_init(&core->rows, rt_env_random(env));
     inst_dedup_init(&core->dedup);
     rt_list_init(&core->space);
+    rt_list_init(&core->evicted);
     rt_list_init(&core->waits);
     rt_list_init(&core->pulls);
     rt_list_init(&core->outbounds);
@@ -86,6 +87,7 @@ struct inst_core *inst_core_free(struct inst_core *core)
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_wait, all_link));
     while ((node = rt_list_pop_front(&core->pulls)))
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_pull, link));
+    inst_space_forget_evicted(core);
     inst_dedup_deinit(&core->dedup);
     inst_rows_deinit(&core->rows);
     deinit_memory(core);

@@ -22,6 +22,12 @@ enum inst_growth {
     INST_GROWTH_REJECT,   /* it is refused, and the old one stays */
 };
 
+enum inst_eviction {
+    INST_EVICTION_SPILL, /* the value is read back from the store when it is wanted */
+    INST_EVICTION_DROP,  /* the key is gone, as with Drop, and the write that took its entries says
+                            so */
+};
+
 struct inst_config {
     char name[MODEL_NAME_MAX + 1];
     char address[MODEL_ADDRESS_MAX + 1]; /* given to the coordinator */
@@ -34,6 +40,7 @@ struct inst_config {
     uint64_t entry_size;    /* bytes, 1..MODEL_VALUE_MAX */
     enum inst_policy policy;
     enum inst_growth growth;
+    enum inst_eviction eviction;
 };
 
 enum inst_state {

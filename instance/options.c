@@ -5,6 +5,23 @@
 
 #include "runtime/model/ids.h"
 
+enum profile {
+    PROFILE_DEFAULT,
+    PROFILE_CLASSIC,
+};
+
+static const char *const profiles[] = {
+    [PROFILE_DEFAULT] = "default",
+    [PROFILE_CLASSIC] = "classic",
+    NULL,
+};
+
+static const char *const evictions[] = {
+    [INST_EVICTION_SPILL] = "spill",
+    [INST_EVICTION_DROP] = "drop",
+    NULL,
+};
+
 static const char *const policies[] = {
     [INST_POLICY_CIRC] = "CIRC",
     [INST_POLICY_LRU] = "LRU",
@@ -54,6 +71,15 @@ static const struct rt_option options[] = {
         .offset = offsetof(struct inst_options, coordinator),
     },
     {
+        .name = "profile",
+        .type = RT_OPTION_ENUM,
+        .names = profiles,
+        .initial = "default",
+        .help = "What the options below are unless given: classic = the course's rules to the "
+                "letter (growth reject, eviction drop). The coordinator's should be the same.",
+        .offset = offsetof(struct inst_options, profile),
+    },
+    {
         .name = "entries",
         .type = RT_OPTION_U64,
         .group = "Memory",
@@ -80,9 +106,19 @@ static const struct rt_option options[] = {
         .names = policies,
         .initial = "CIRC",
         .help = "Which value of one entry leaves memory when another one needs room: the next in a "
-                "circle, the least recently SET or STOREd, the largest. It is read back from the "
-                "store when it is wanted.",
+                "circle, the least recently SET or STOREd, the largest.",
         .offset = offsetof(struct inst_options, replacement),
+    },
+    {
+        .name = "eviction",
+        .type = RT_OPTION_ENUM,
+        .group = "Memory",
+        .names = evictions,
+        .initial = "spill",
+        .help =
+            "What becomes of such a value: spill = it is read back from the store when it is "
+            "wanted, drop = the key is lost, STOREd or not, and the answer to the write says so.",
+        .offset = offsetof(struct inst_options, eviction),
     },
     {
         .name = "growth",
@@ -120,6 +156,18 @@ const struct rt_option_command inst_options_command = {
     .n_tables = RT_ARRAY_SIZE(tables),
 };
 
+static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error *err)
+{
+    const struct inst_options *given = ctx;
+
+    (void)err;
+    if (given->profile == PROFILE_CLASSIC) {
+        rt_option_set_default(parsed, "growth", "reject");
+        rt_option_set_default(parsed, "eviction", "drop");
+    }
+    return RT_OK;
+}
+
 static enum rt_code check(const struct inst_options *parsed, struct rt_error *err)
 {
     enum rt_code code = model_name_check("--name", rt_bytes_of_string(parsed->name), err);
@@ -145,6 +193,8 @@ enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,
         .configs = configs,
         .version = REDISTINTO_VERSION,
         .environment = environment,
+        .adjust = adjust,
+        .adjust_ctx = ret_options,
     };
     enum rt_code code = rt_option_parse(&setup, argc, argv, ret_action, ret_parsed, err);
 

@@ -12,10 +12,12 @@ struct inst_options {
     const char *listen;
     const char *advertise; /* NULL = as bound */
     const char *coordinator;
+    int profile; /* only what it implies matters */
     uint64_t entries;
     uint64_t entry_size; /* bytes */
     enum inst_policy replacement;
     enum inst_growth growth;
+    enum inst_eviction eviction;
 };
 
 /* For the manual and completion. */

@@ -186,6 +186,18 @@ static bool is_clean(const struct inst_row *row)
            model_version_compare(&row->version, &row->stored_version) == 0;
 }
 
+/* A late copy of its Activate must not bring it back. */
+static void drop(struct inst_core *core, struct inst_row *row, uint64_t rank)
+{
+    struct inst_op *op = inst_op_new(core, INST_OP_EVICT, row, NULL);
+
+    op->rank = rank;
+    if (row->live.epoch > core->dropped_epoch)
+        core->dropped_epoch = row->live.epoch;
+    core->n_leaving++;
+    inst_op_submit(core, op);
+}
+
 static void spill(struct inst_core *core, struct inst_row *row, uint64_t rank)
 {
     struct inst_op *op = inst_op_new(core, INST_OP_SPILL, row, NULL);
@@ -193,7 +205,7 @@ static void spill(struct inst_core *core, struct inst_row *row, uint64_t rank)
     op->rank = rank;
     op->version = row->version;
     op->value = inst_entries_read(&core->entries, &row->run, row->size);
-    core->n_spilling++;
+    core->n_leaving++;
     inst_op_submit(core, op);
 }
 
@@ -208,12 +220,63 @@ static bool evict(struct inst_core *core)
         return false;
     row = core->owners[index];
     rank = inst_replacement_evict(&core->replacement, index);
-    if (is_clean(row)) {
+    if (core->config.eviction == INST_EVICTION_DROP)
+        drop(core, row, rank);
+    else if (is_clean(row))
         inst_value_unload(core, row);
-    } else {
+    else
         spill(core, row, rank);
-    }
     return true;
+}
+
+static void forget_oldest(struct inst_core *core)
+{
+    struct rt_list *node = rt_list_pop_front(&core->evicted);
+
+    core->n_evicted--;
+    (void)rt_free(RT_LIST_ENTRY(node, struct inst_evicted, link));
+}
+
+void inst_space_forget_evicted(struct inst_core *core)
+{
+    while (core->n_evicted > 0)
+        forget_oldest(core);
+}
+
+/* What is left out here, for want of memory or past the limit, the coordinator finds at the key's
+ * next access. */
+void inst_space_evicted(struct inst_core *core, const struct inst_row *row)
+{
+    struct inst_evicted *evicted = rt_alloc(sizeof(*evicted) + row->key_size);
+
+    if (!evicted)
+        return;
+    if (core->n_evicted == MODEL_EVICTED_MAX)
+        forget_oldest(core);
+    evicted->key_size = row->key_size;
+    memcpy(evicted->key, row->key, row->key_size);
+    rt_list_push_back(&core->evicted, &evicted->link);
+    core->n_evicted++;
+}
+
+void inst_space_tell_evicted(struct inst_core *core, struct model_call *call)
+{
+    struct model_data_response *data = &call->response.data;
+
+    if (core->n_evicted == 0)
+        return;
+    data->evicted = rt_arena_alloc(&call->arena, core->n_evicted * sizeof(*data->evicted));
+    if (!data->evicted)
+        return;
+    rt_list_for_each (node, &core->evicted) {
+        const struct inst_evicted *evicted = RT_LIST_ENTRY(node, struct inst_evicted, link);
+
+        if (!rt_arena_copy(&call->arena, rt_bytes_of(evicted->key, evicted->key_size),
+                           &data->evicted[data->n_evicted]))
+            break;
+        data->n_evicted++;
+    }
+    inst_space_forget_evicted(core);
 }
 
 /* ---- who waits ---- */
@@ -221,7 +284,7 @@ static bool evict(struct inst_core *core)
 static bool could_have(const struct inst_core *core, uint64_t n)
 {
     return n <=
-           core->entries.n_free + core->n_spilling + core->replacement.n_candidates + core->n_held;
+           core->entries.n_free + core->n_leaving + core->replacement.n_candidates + core->n_held;
 }
 
 bool inst_space_could_fit(const struct inst_core *core, uint64_t size)
@@ -233,7 +296,7 @@ bool inst_space_could_fit(const struct inst_core *core, uint64_t size)
 
 static void evict_for_waiting(struct inst_core *core)
 {
-    while (core->entries.n_free + core->n_spilling < core->n_wanted && evict(core))
+    while (core->entries.n_free + core->n_leaving < core->n_wanted && evict(core))
         ;
 }
 
@@ -282,7 +345,7 @@ void inst_space_settle(struct inst_core *core)
         struct inst_op *op = RT_LIST_ENTRY(core->space.next, struct inst_op, space_link);
 
         evict_for_waiting(core);
-        if (core->entries.n_free < op->n_wanted && core->n_spilling + core->n_held > 0)
+        if (core->entries.n_free < op->n_wanted && core->n_leaving + core->n_held > 0)
             return;
         run_first(core, op);
     }
@@ -300,8 +363,8 @@ void inst_space_fail(struct inst_core *core, enum model_reason reason)
         struct model_call *call = end_wait(core, op);
 
         inst_answer_fail(core, call, row, reason,
-                         "entries are needed, and the value that holds them could not be written "
-                         "to the store");
+                         "entries are needed, and that a value leaves them could not be written to "
+                         "the store");
         call->response.error.applied = MODEL_APPLIED_NO;
         inst_answer_send(core, call);
         inst_wait_drain(core, row);
@@ -335,7 +398,8 @@ static bool next_is_clean(const struct inst_core *core)
 {
     uint32_t index;
 
-    return inst_replacement_choose(&core->replacement, &index) && is_clean(core->owners[index]);
+    return core->config.eviction == INST_EVICTION_SPILL &&
+           inst_replacement_choose(&core->replacement, &index) && is_clean(core->owners[index]);
 }
 
 static void refuse_growth(struct inst_core *core, struct inst_row *row, struct model_call *call,

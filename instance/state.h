@@ -49,6 +49,7 @@ enum inst_op_kind {
     INST_OP_MARK_DIRTY, /* before the first SET after a durable write; the call then runs again */
     INST_OP_SPACE,      /* never submitted: waits for entries; the call then runs again */
     INST_OP_SPILL,      /* the value is on its way out of memory */
+    INST_OP_EVICT,      /* the key is on its way out altogether */
     INST_OP_READBACK,   /* the value is only in the store; the call then runs again */
     INST_OP_STORE,
     INST_OP_PUT,
@@ -81,6 +82,23 @@ struct inst_op {
     uint64_t n_wanted;         /* SPACE: free entries that it waits for */
     struct inst_dedup_entry *entry; /* prepared; NULL without a request id */
     struct inst_dedup_result result;
+};
+
+static inline bool inst_op_drops(const struct inst_op *op)
+{
+    return op->kind == INST_OP_DROP || op->kind == INST_OP_EVICT;
+}
+
+static inline bool inst_op_evicts(const struct inst_op *op)
+{
+    return op->kind == INST_OP_SPILL || op->kind == INST_OP_EVICT;
+}
+
+/* A key that was dropped to make room, until an answer tells it. */
+struct inst_evicted {
+    struct rt_list link; /* inst_core.evicted */
+    size_t key_size;
+    uint8_t key[];
 };
 
 struct inst_reconcile {
@@ -125,8 +143,10 @@ struct inst_core {
     struct inst_row **owners; /* owned; borrowed rows by the first entry of their runs */
     struct rt_list space;     /* inst_op.space_link: who waits for entries, first come first */
     uint64_t n_wanted;        /* entries that these wait for */
-    uint64_t n_spilling;      /* entries that are free when their value is in the store */
-    uint64_t n_held;          /* that hold candidates, but for a transaction in flight */
+    uint64_t n_leaving;     /* entries that are free when their value is in the store, or dropped */
+    uint64_t n_held;        /* that hold candidates, but for a transaction in flight */
+    struct rt_list evicted; /* inst_evicted.link: owned; oldest first, at most MODEL_EVICTED_MAX */
+    size_t n_evicted;
     const struct inst_row *loaded_row; /* its value was read back, while its call runs */
     struct rt_bytes loaded;            /* valid with loaded_row */
     struct inst_rows rows;
@@ -264,6 +284,11 @@ enum inst_space inst_space_reserve(struct inst_core *core, struct inst_row *row,
 
 /* Whether a value of that size would find room, if need be by evicting others. */
 bool inst_space_could_fit(const struct inst_core *core, uint64_t size);
+
+/* The row's key was dropped to make room: the next answer to a SET or PUT says so. */
+void inst_space_evicted(struct inst_core *core, const struct inst_row *row);
+void inst_space_tell_evicted(struct inst_core *core, struct model_call *call);
+void inst_space_forget_evicted(struct inst_core *core);
 
 /* Runs whoever waits for entries and can have them now. To be called when an op of a row is done.
  */

@@ -185,6 +185,29 @@ static void set_read(struct batch *batch, struct model_pipeline_result *result,
     charge(batch, copy.size);
 }
 
+/* Keys for which there is no room are left out: their owner tells whoever asks for them. */
+static void copy_evicted(struct batch *batch, struct model_data_response *data)
+{
+    const struct rt_bytes *evicted = data->evicted;
+    size_t n = data->n_evicted;
+    size_t room = MODEL_PIPELINE_VALUES_MAX - batch->n_value_bytes;
+
+    data->n_evicted = 0;
+    if (n == 0)
+        return;
+    data->evicted = rt_arena_alloc(&batch->arena, n * sizeof(*evicted));
+    while (data->evicted && data->n_evicted < n) {
+        struct rt_bytes key = evicted[data->n_evicted];
+
+        if (key.size > room || !rt_arena_copy(&batch->arena, key, &data->evicted[data->n_evicted]))
+            break;
+        data->n_evicted++;
+        room -= key.size;
+        batch->n_value_bytes += key.size;
+        charge(batch, key.size);
+    }
+}
+
 static void set_result(struct batch *batch, struct model_pipeline_result *result,
                        const struct model_call *call)
 {
@@ -206,6 +229,7 @@ static void set_result(struct batch *batch, struct model_pipeline_result *result
     }
     result->data = response->data;
     result->data.has_value = false;
+    copy_evicted(batch, &result->data);
 }
 
 static void mark_ready(struct batch_stream *stream)

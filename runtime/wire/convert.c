@@ -171,6 +171,22 @@ void wire_take_row(struct wire_input *in, const Redistinto__V1__OwnershipRow *me
     wire_take_key(in, in->list ? "key" : "row.key", &message->key, &ret_row->key);
 }
 
+void wire_take_evicted(struct wire_input *in, size_t n, const ProtobufCBinaryData *messages,
+                       struct model_data_response *ret_data)
+{
+    const char *list = in->list;
+    size_t index = in->index;
+
+    ret_data->evicted =
+        wire_list_begin(in, "evicted", n, MODEL_EVICTED_MAX, sizeof(*ret_data->evicted));
+    ret_data->n_evicted = ret_data->evicted ? n : 0;
+    for (in->index = 0; in->index < ret_data->n_evicted; in->index++)
+        wire_take_key(in, "", &messages[in->index], &ret_data->evicted[in->index]);
+    wire_list_end(in);
+    in->list = list;
+    in->index = index;
+}
+
 void wire_take_key_result(struct wire_input *in, const Redistinto__V1__KeyResult *message,
                           struct model_data_response *ret_data)
 {
@@ -183,6 +199,7 @@ void wire_take_key_result(struct wire_input *in, const Redistinto__V1__KeyResult
     ret_data->replayed = message->replayed;
     ret_data->stale = message->stale;
     ret_data->entries_free = message->entries_free;
+    wire_take_evicted(in, message->n_evicted, message->evicted, ret_data);
     if (message->optional_value_case == REDISTINTO__V1__KEY_RESULT__OPTIONAL_VALUE_VALUE) {
         ret_data->has_value = true;
         wire_take_value(in, "value", &message->value, &ret_data->value);
@@ -325,7 +342,25 @@ Redistinto__V1__RequestId *wire_put_request_id(Redistinto__V1__RequestId *memory
     return memory;
 }
 
-void wire_put_key_result(struct wire_key_result *ret_result, const struct model_data_response *data)
+bool wire_put_evicted(struct rt_arena *arena, const struct model_data_response *data, size_t *ret_n,
+                      ProtobufCBinaryData **ret_messages)
+{
+    ProtobufCBinaryData *messages;
+
+    if (data->n_evicted == 0)
+        return true;
+    messages = rt_arena_alloc(arena, data->n_evicted * sizeof(*messages));
+    if (!messages)
+        return false;
+    for (size_t i = 0; i < data->n_evicted; i++)
+        messages[i] = wire_put_bytes(data->evicted[i]);
+    *ret_n = data->n_evicted;
+    *ret_messages = messages;
+    return true;
+}
+
+bool wire_put_key_result(struct wire_key_result *ret_result, const struct model_data_response *data,
+                         struct rt_arena *arena)
 {
     static const struct model_version none;
     Redistinto__V1__KeyResult *message = &ret_result->message;
@@ -344,6 +379,7 @@ void wire_put_key_result(struct wire_key_result *ret_result, const struct model_
     message->replayed = data->replayed;
     message->stale = data->stale;
     message->entries_free = data->entries_free;
+    return wire_put_evicted(arena, data, &message->n_evicted, &message->evicted);
 }
 
 void *wire_put_list(struct rt_arena *arena, const ProtobufCMessageDescriptor *type, size_t n)

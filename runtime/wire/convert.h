@@ -102,8 +102,15 @@ struct wire_key_result {
     Redistinto__V1__Version version;
 };
 
-void wire_put_key_result(struct wire_key_result *ret_result,
-                         const struct model_data_response *data);
+/* False when the arena is full. */
+bool wire_put_key_result(struct wire_key_result *ret_result, const struct model_data_response *data,
+                         struct rt_arena *arena);
+
+/* The evicted keys of an answer. False when the arena is full. */
+bool wire_put_evicted(struct rt_arena *arena, const struct model_data_response *data, size_t *ret_n,
+                      ProtobufCBinaryData **ret_messages);
+void wire_take_evicted(struct wire_input *in, size_t n, const ProtobufCBinaryData *messages,
+                       struct model_data_response *ret_data);
 
 /* n ≥ 1 fresh messages of `type` behind an array of pointers, as repeated fields want them; NULL
  * when the arena is full. */

@@ -378,11 +378,10 @@ static bool fill_execute_response(const struct model_response *response, struct 
     struct statement_result *result = rt_arena_alloc(arena, sizeof(*result));
     Redistinto__V1__StatementResult *message;
 
-    if (!result)
+    if (!result || !wire_put_key_result(&result->key, &execute->data, arena))
         return false;
     message = &result->message;
     redistinto__v1__statement_result__init(message);
-    wire_put_key_result(&result->key, &execute->data);
     message->outcome = wire_put_outcome(execute->outcome);
     message->key = &result->key.message;
     message->instance = (char *)execute->instance;

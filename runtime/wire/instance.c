@@ -18,9 +18,8 @@ bool wire_fill_key_response(const struct model_response *response, struct rt_are
     struct wire_key_response *message = pointer;
     struct wire_key_result *result = rt_arena_alloc(arena, sizeof(*result));
 
-    if (!result)
+    if (!result || !wire_put_key_result(result, &response->data, arena))
         return false;
-    wire_put_key_result(result, &response->data);
     message->result = &result->message;
     return true;
 }

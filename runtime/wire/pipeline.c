@@ -209,7 +209,7 @@ static bool put_result(Redistinto__V1__PipelineResult *message,
     message->sets_lost = data->sets_lost;
     message->replayed = data->replayed;
     message->stale = data->stale;
-    return true;
+    return wire_put_evicted(arena, data, &message->n_evicted, &message->evicted);
 }
 
 static bool fill_response(const struct model_response *response, struct rt_arena *arena,
@@ -266,6 +266,7 @@ static void take_result(struct wire_input *in, const Redistinto__V1__PipelineRes
     data->sets_lost = message->sets_lost;
     data->replayed = message->replayed;
     data->stale = message->stale;
+    wire_take_evicted(in, message->n_evicted, message->evicted, data);
     if (message->optional_value_case == REDISTINTO__V1__PIPELINE_RESULT__OPTIONAL_VALUE_VALUE) {
         data->has_value = true;
         wire_take_value(in, "value", &message->value, &data->value);

@@ -81,10 +81,9 @@ static bool fill_lock_response(const struct model_response *response, struct rt_
     Redistinto__V1__LockResponse *message = pointer;
     struct lock_parts *parts = rt_arena_alloc(arena, sizeof(*parts));
 
-    if (!parts)
+    if (!parts || !wire_put_key_result(&parts->key, &lock->data, arena))
         return false;
     message->outcome = wire_put_outcome(lock->outcome);
-    wire_put_key_result(&parts->key, &lock->data);
     message->key = &parts->key.message;
     message->lock_token = lock->lock_token;
     message->holder = (char *)lock->holder;

@@ -108,6 +108,18 @@ static void fill_version(struct model_data_response *data, uint64_t tag)
     data->version = (struct model_version){.epoch = 1, .incarnation = 1, .seq = tag};
 }
 
+static void fill_evicted(const struct fake_core *core, struct model_call *call)
+{
+    struct model_data_response *data = &call->response.data;
+
+    if (core->n_evicted == 0)
+        return;
+    data->evicted = rt_arena_alloc(&call->arena, core->n_evicted * sizeof(*data->evicted));
+    rt_assert(data->evicted);
+    for (; data->n_evicted < core->n_evicted; data->n_evicted++)
+        data->evicted[data->n_evicted] = filler(MODEL_KEY_MAX, &call->arena);
+}
+
 static void fill_response(struct fake_core *core, struct model_call *call)
 {
     uint64_t tag = fake_tag_of_request(&call->request);
@@ -125,6 +137,11 @@ static void fill_response(struct fake_core *core, struct model_call *call)
         break;
     case MODEL_CALL_RECONCILE:
         response->reconcile.done = true;
+        break;
+    case MODEL_CALL_SET:
+    case MODEL_CALL_PUT:
+        fill_version(&response->data, tag);
+        fill_evicted(core, call);
         break;
     case MODEL_CALL_READ:
         response->data.has_value = core->value_size > 0;

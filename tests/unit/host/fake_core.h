@@ -48,6 +48,7 @@ struct fake_core {
     bool answers_cancelled;    /* answer inside cancel */
     bool fills_arena;          /* leave no room for the answer's message */
     uint32_t value_size;       /* of answers that hold a value */
+    size_t n_evicted;          /* keys of MODEL_KEY_MAX bytes that answers to writes name */
     const char *relay_address; /* borrowed */
     uint64_t relay_timeout_us; /* 0 = no deadline */
     unsigned n_chained_txns;   /* each completed transaction makes another one, so often */

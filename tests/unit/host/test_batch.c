@@ -16,7 +16,7 @@
 TestSuite(batch, .fini = test_alloc_expect_none, .timeout = 50);
 
 enum {
-    RESULTS_MAX = 8, /* that are kept of an answer */
+    RESULTS_MAX = 9, /* that are kept of an answer */
     ANSWERS_MAX = 512,
 };
 
@@ -27,6 +27,7 @@ struct seen {
     enum model_applied applied;
     uint64_t tag;
     size_t value_size;
+    size_t n_evicted;
 };
 
 struct batch_answer {
@@ -81,6 +82,7 @@ static void keep_result(struct seen *seen, const struct model_pipeline_result *r
     seen->code = result->code;
     seen->tag = result->data.version.seq;
     seen->value_size = result->data.value.size;
+    seen->n_evicted = result->data.n_evicted;
     if (!result->error)
         return;
     seen->reason = result->error->reason;
@@ -553,6 +555,26 @@ Test(batch, values_in_a_response)
     cr_assert_eq(results[2].code, RT_RESOURCE_EXHAUSTED);
     cr_assert_eq(results[2].reason, MODEL_REASON_LIMIT_REACHED);
     cr_assert_eq(results[2].applied, MODEL_APPLIED_NO);
+    tear_down();
+}
+
+Test(batch, evicted_keys_in_a_response)
+{
+    const struct seen *results = client.answers[0].results;
+    size_t room = MODEL_PIPELINE_VALUES_MAX / MODEL_KEY_MAX;
+
+    set_up(FAKE_NOW);
+    node->core.n_evicted = MODEL_EVICTED_MAX;
+    post(1, 9);
+    latch_wait(&client.messages, 1);
+    cr_assert_eq(client.answers[0].n, 9);
+    for (unsigned i = 0; i < 9; i++) {
+        size_t expected = room < MODEL_EVICTED_MAX ? room : MODEL_EVICTED_MAX;
+
+        cr_assert_eq(results[i].code, RT_OK);
+        cr_assert_eq(results[i].n_evicted, expected, "the rest has no room in the response");
+        room -= expected;
+    }
     tear_down();
 }
 

@@ -62,6 +62,7 @@ Test(options, defaults)
     cr_assert_eq(instance.entry_size, 128);
     cr_assert_eq(instance.replacement, INST_POLICY_CIRC);
     cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
+    cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
     cr_assert_str_eq(service.listen, instance.listen);
     cr_assert_str_eq(service.data_dir, "d");
     cr_assert_eq(service.drain_ms, 5000);
@@ -82,6 +83,22 @@ Test(options, every_value)
     cr_assert_eq(instance.entry_size, 4096);
     cr_assert_eq(service.log_level, RT_LOG_ERROR);
     cr_assert(service.exit_with_stdin);
+    finish();
+}
+
+Test(options, classic_profile)
+{
+    parse_ok("--profile classic");
+    cr_assert_eq(instance.growth, INST_GROWTH_REJECT);
+    cr_assert_eq(instance.eviction, INST_EVICTION_DROP);
+    parse_ok("--profile classic --eviction spill --growth relocate");
+    cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
+    cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
+    parse_ok("--eviction drop");
+    cr_assert_eq(instance.eviction, INST_EVICTION_DROP);
+    cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
+    parse_fails("--profile modern", "profile");
+    parse_fails("--eviction keep", "eviction");
     finish();
 }
 

@@ -302,7 +302,7 @@ Test(space, rule_14_a_spill_that_fails_evicts_nothing)
         driver_expect_value(driver, "a", "volatile2");
         driver_expect_value(driver, "b", "0");
         cr_assert(rt_list_is_empty(&driver->core->space));
-        cr_assert_eq(driver->core->n_spilling, 0);
+        cr_assert_eq(driver->core->n_leaving, 0);
         driver_free(driver);
     }
 }
@@ -596,5 +596,121 @@ Test(space, a_stale_read_waits_for_the_value_too)
     cr_assert(rt_bytes_equal(second->response.data.value, RT_BYTES_LITERAL("durable")));
     driver_finish_ok(driver, first);
     driver_finish_ok(driver, second);
+    driver_free(driver);
+}
+
+/* ---- eviction drops ---- */
+
+static struct driver *dropping(uint64_t n_entries)
+{
+    struct driver *driver = driver_new();
+
+    driver->config.entries_total = n_entries;
+    driver->config.eviction = INST_EVICTION_DROP;
+    driver_serve(driver);
+    for (char key[2] = "a"; key[0] <= 'j'; key[0]++)
+        driver_place(driver, key);
+    return driver;
+}
+
+Test(space, d8_c54_c70_a_dropped_key_is_said_and_gone)
+{
+    struct driver *driver = dropping(2);
+    struct model_call *call;
+
+    put(driver, "a", "1");
+    set(driver, "b", "2");
+    call = driver_submit(driver, driver_set(driver, "c", "0123456789abc", 0));
+    driver_commit_all(driver);
+    cr_assert_eq(call->response.data.n_evicted, 2);
+    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("a")));
+    cr_assert(rt_bytes_equal(call->response.data.evicted[1], RT_BYTES_LITERAL("b")));
+    driver_finish_ok(driver, call);
+    cr_assert_null(driver_find(driver, "a/r"));
+    cr_assert_null(driver_find(driver, "a/v"), "C70");
+    cr_assert_null(driver_find(driver, "b/r"));
+    driver_expect(driver, driver_set(driver, "a", "x", 0), MODEL_REASON_NOT_OWNER);
+    call = driver_submit(driver, driver_set(driver, "c", "said once", 0));
+    cr_assert_eq(call->response.data.n_evicted, 0);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+Test(space, d8_nothing_is_answered_before_the_drop_is_durable)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *write;
+    struct model_call *read;
+
+    set(driver, "b", "0");
+    put(driver, "a", "1"); /* b is dropped */
+    driver_expect_ok(driver, driver_activate(driver, "b", DRIVER_EPOCH + 1));
+    write = driver_data(driver, MODEL_CALL_PUT, "b", "2");
+    write->request.data.header.epoch = DRIVER_EPOCH + 1;
+    (void)driver_submit(driver, write);
+    read = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "a", NULL));
+    cr_assert_not(driver_is_answered(driver, write));
+    cr_assert_not(driver_is_answered(driver, read));
+    driver_commit(driver, STORE_COMMITTED);
+    driver_finish(driver, read, MODEL_REASON_NOT_OWNER);
+    driver_commit_all(driver);
+    cr_assert_eq(write->response.data.n_evicted, 1);
+    driver_finish_ok(driver, write);
+    driver_expect(driver, driver_activate(driver, "a", DRIVER_EPOCH), MODEL_REASON_STALE_EPOCH);
+    driver_free(driver);
+}
+
+Test(space, d8_a_drop_that_fails_evicts_nothing)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *call;
+
+    put(driver, "a", "1");
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "b", "2"));
+    driver_commit(driver, STORE_FULL);
+    driver_finish(driver, call, MODEL_REASON_DISK_FULL);
+    driver_expect_value(driver, "a", "1");
+    driver_free(driver);
+}
+
+/* The write that made room was refused in the end: the next one says it. */
+Test(space, d8_the_next_answer_says_what_no_answer_said)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *gone;
+    struct model_call *call;
+
+    put(driver, "a", "1");
+    gone = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "b", "2"));
+    inst_core_cancel(driver->core, gone);
+    driver_commit_all(driver);
+    driver_finish(driver, gone, MODEL_REASON_CANCELLED);
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "c", "3"));
+    driver_commit_all(driver);
+    cr_assert_eq(call->response.data.n_evicted, 1);
+    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("a")));
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+Test(space, no_more_than_the_limit_of_evicted_keys_is_kept)
+{
+    struct driver *driver = dropping(1);
+    const struct inst_row *a = inst_rows_find(&driver->core->rows, RT_BYTES_LITERAL("a"));
+    const struct inst_row *b = inst_rows_find(&driver->core->rows, RT_BYTES_LITERAL("b"));
+    struct model_call *call;
+
+    inst_space_evicted(driver->core, b);
+    for (size_t i = 0; i < MODEL_EVICTED_MAX; i++)
+        inst_space_evicted(driver->core, a);
+    test_alloc_fail_after(0, 1);
+    inst_space_evicted(driver->core, b);
+    test_alloc_fail_never();
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "c", "3"));
+    driver_commit_all(driver);
+    cr_assert_eq(call->response.data.n_evicted, MODEL_EVICTED_MAX);
+    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("a")));
+    driver_finish_ok(driver, call);
+    inst_space_evicted(driver->core, b);
     driver_free(driver);
 }

@@ -51,7 +51,7 @@ static bool memory_is_sound(const struct inst_core *core)
     }
     return n_used == core->entries.total - core->entries.n_free &&
            n_candidates == core->replacement.n_candidates && core->n_held == 0 &&
-           core->n_spilling == 0 && core->n_wanted == 0 && core->n_in_flight == 0;
+           core->n_leaving == 0 && core->n_wanted == 0 && core->n_in_flight == 0;
 }
 
 static struct model_value draw(uint64_t step)

@@ -371,7 +371,14 @@ Test(response, lists_over_their_limits)
     Redistinto__V1__AdminServiceListKeysResponse keys;
     Redistinto__V1__PullRowsResponse rows;
     Redistinto__V1__WatchRoutesResponse watch;
+    Redistinto__V1__InstanceServiceSetResponse set;
+    Redistinto__V1__KeyResult result;
 
+    redistinto__v1__instance_service_set_response__init(&set);
+    redistinto__v1__key_result__init(&result);
+    set.result = &result;
+    result.n_evicted = MODEL_EVICTED_MAX + 1;
+    expect_malformed(MODEL_CALL_SET, &set.base, "evicted has 1025 items");
     redistinto__v1__admin_service_key_status_response__init(&status);
     redistinto__v1__admin_service_list_keys_response__init(&keys);
     redistinto__v1__pull_rows_response__init(&rows);
@@ -411,6 +418,12 @@ Test(response, lists_at_their_limits)
     exchange(MODEL_CALL_KEY_STATUS, &sent, &arena, &got);
     cr_assert_eq(got.code, RT_OK);
     cr_assert_eq(got.key_status.n_waiters, MODEL_WAITERS_MAX);
+
+    sent = (struct model_response){.code = RT_OK,
+                                   .data = {.evicted = waiters, .n_evicted = MODEL_EVICTED_MAX}};
+    exchange(MODEL_CALL_SET, &sent, &arena, &got);
+    cr_assert_eq(got.code, RT_OK);
+    cr_assert_eq(got.data.n_evicted, MODEL_EVICTED_MAX);
     rt_arena_reset(&arena);
 }
 

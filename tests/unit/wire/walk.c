@@ -484,6 +484,9 @@ static void visit_pipeline_data(struct walk *walk, struct model_data_response *d
     visit_bool(walk, "sets_lost", &data->sets_lost);
     visit_bool(walk, "replayed", &data->replayed);
     visit_bool(walk, "stale", &data->stale);
+    visit_list(walk, "evicted", (void **)&data->evicted, &data->n_evicted, sizeof(*data->evicted));
+    for (size_t i = 0; i < data->n_evicted; i++)
+        visit_key(walk, &data->evicted[i]);
 }
 
 static void visit_data(struct walk *walk, struct model_data_response *data)
