@@ -1,5 +1,5 @@
 /*
- * Verbs that look and change nothing: status, keys, instances, health.
+ * Verbs that look and change nothing: status, keys, instances, entries, health.
  */
 #ifndef CLI_QUERY_H
 #define CLI_QUERY_H
@@ -10,5 +10,6 @@ extern const struct cli_verb cli_status_verb;
 extern const struct cli_verb cli_keys_verb;
 extern const struct cli_verb cli_instances_verb;
 extern const struct cli_verb cli_health_verb;
+extern const struct cli_verb cli_entries_verb;
 
 #endif

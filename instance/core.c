@@ -162,6 +162,9 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_INSTANCE_STATUS:
         status(core, call);
         break;
+    case MODEL_CALL_LIST_ENTRIES:
+        inst_listing_answer(core, call);
+        break;
     case MODEL_CALL_PIPELINE:
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RECONCILE:

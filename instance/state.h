@@ -373,6 +373,10 @@ void inst_pull_answered(struct inst_core *core, const struct model_response *res
 void inst_pull_expire(struct inst_core *core, uint64_t now_us);
 uint64_t inst_pull_next_wakeup_us(const struct inst_core *core);
 
+/* ---- listing.c ---- */
+
+void inst_listing_answer(struct inst_core *core, struct model_call *call);
+
 /* ---- load.c ---- */
 
 /* Every stored row was loaded: rows are put into quarantine and judged. false when the instance

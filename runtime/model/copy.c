@@ -180,6 +180,7 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_RENEW:
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_INSTANCE_STATUS:
+    case MODEL_CALL_LIST_ENTRIES:
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
     case MODEL_CALL_CLOSE_SESSION:
@@ -233,6 +234,13 @@ static void copy_list_keys(struct copier *copier, struct model_list_keys_respons
         copy_bytes(copier, &list->keys[i].key);
 }
 
+static void copy_list_entries(struct copier *copier, struct model_list_entries_response *list)
+{
+    list->entries = copy_array(copier, list->entries, list->n_entries, sizeof(*list->entries));
+    for (size_t i = 0; list->entries && i < list->n_entries; i++)
+        copy_bytes(copier, &list->entries[i].key);
+}
+
 static void copy_response(struct copier *copier, struct model_response *copy,
                           enum model_call_kind kind)
 {
@@ -274,6 +282,9 @@ static void copy_response(struct copier *copier, struct model_response *copy,
         break;
     case MODEL_CALL_LIST_KEYS:
         copy_list_keys(copier, &copy->list_keys);
+        break;
+    case MODEL_CALL_LIST_ENTRIES:
+        copy_list_entries(copier, &copy->list_entries);
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:

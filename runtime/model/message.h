@@ -34,6 +34,7 @@ enum model_call_kind {
     MODEL_CALL_DELETE,
     MODEL_CALL_PIPELINE, /* outbound only: a core never gets one, its host takes it apart */
     MODEL_CALL_INSTANCE_STATUS,
+    MODEL_CALL_LIST_ENTRIES,
     /* CoordinatorService, client → coordinator */
     MODEL_CALL_OPEN_SESSION,
     MODEL_CALL_KEEP_ALIVE,
@@ -304,6 +305,29 @@ struct model_instance_status_response {
     uint64_t entries_total;
     uint64_t entry_size;
     uint64_t n_operations;
+};
+
+struct model_list_entries_request {
+    uint32_t first_index;
+    uint32_t page_size; /* 0 = MODEL_PAGE_MAX */
+};
+
+struct model_entry_info {
+    uint32_t index;
+    struct rt_bytes key;
+    uint64_t offset; /* in the value */
+    uint64_t bytes_used;
+    bool atomic; /* the value's only entry */
+};
+
+struct model_list_entries_response {
+    struct model_entry_info *entries; /* ascending; what is left out is free */
+    size_t n_entries;
+    bool more;
+    uint32_t pointer; /* of replacement */
+    uint64_t entries_free;
+    uint64_t entries_total;
+    uint64_t entry_size;
 };
 
 /* ---- sessions and statements ----------------------------------------------------------------- */
@@ -586,6 +610,7 @@ struct model_request {
         struct model_drop_request drop;
         struct model_data_request data; /* SET STORE PUT READ DELETE */
         struct model_pipeline_request pipeline;
+        struct model_list_entries_request list_entries;
         struct model_open_session_request open_session;
         struct model_session_request session; /* KEEP_ALIVE CLOSE_SESSION */
         struct model_execute_request execute;
@@ -611,6 +636,7 @@ struct model_response {
         struct model_data_response data; /* also FENCE ACTIVATE */
         struct model_pipeline_response pipeline;
         struct model_instance_status_response instance_status;
+        struct model_list_entries_response list_entries;
         struct model_open_session_response open_session;
         struct model_keep_alive_response keep_alive;
         struct model_execute_response execute;

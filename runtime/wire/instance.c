@@ -11,6 +11,7 @@ WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__InstanceServicePutResponse);
 WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__InstanceServiceReadResponse);
 WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__InstanceServiceDeleteResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__InstanceServiceStatusResponse);
+WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__InstanceServiceListEntriesResponse);
 
 bool wire_fill_key_response(const struct model_response *response, struct rt_arena *arena,
                             void *pointer)
@@ -278,6 +279,90 @@ static void take_status_response(struct wire_input *in, const void *pointer,
     status->n_operations = message->n_operations;
 }
 
+/* ---- ListEntries ---- */
+
+static bool fill_list_entries_request(const struct model_request *request, struct rt_arena *arena,
+                                      void *pointer)
+{
+    Redistinto__V1__InstanceServiceListEntriesRequest *message = pointer;
+
+    (void)arena;
+    message->first_index = request->list_entries.first_index;
+    message->page_size = request->list_entries.page_size;
+    return true;
+}
+
+static void take_list_entries_request(struct wire_input *in, const void *pointer,
+                                      struct model_request *request)
+{
+    const Redistinto__V1__InstanceServiceListEntriesRequest *message = pointer;
+
+    if (message->page_size > MODEL_PAGE_MAX)
+        wire_input_fail(in, MODEL_REASON_INVALID_FIELD, "page_size", "is %u, valid are 0 to %d",
+                        message->page_size, MODEL_PAGE_MAX);
+    request->list_entries.first_index = message->first_index;
+    request->list_entries.page_size = message->page_size;
+}
+
+static bool fill_list_entries_response(const struct model_response *response,
+                                       struct rt_arena *arena, void *pointer)
+{
+    const struct model_list_entries_response *list = &response->list_entries;
+    Redistinto__V1__InstanceServiceListEntriesResponse *message = pointer;
+
+    message->more = list->more;
+    message->pointer = list->pointer;
+    message->entries_free = list->entries_free;
+    message->entries_total = list->entries_total;
+    message->entry_size = list->entry_size;
+    if (list->n_entries == 0)
+        return true;
+    message->entries =
+        wire_put_list(arena, &redistinto__v1__entry_info__descriptor, list->n_entries);
+    if (!message->entries)
+        return false;
+    message->n_entries = list->n_entries;
+    for (size_t i = 0; i < list->n_entries; i++) {
+        const struct model_entry_info *entry = &list->entries[i];
+
+        message->entries[i]->index = entry->index;
+        message->entries[i]->key = wire_put_bytes(entry->key);
+        message->entries[i]->offset = entry->offset;
+        message->entries[i]->bytes_used = entry->bytes_used;
+        message->entries[i]->atomic = entry->atomic;
+    }
+    return true;
+}
+
+static void take_entry(struct wire_input *in, const Redistinto__V1__EntryInfo *message,
+                       struct model_entry_info *entry)
+{
+    entry->index = message->index;
+    wire_take_key(in, "key", &message->key, &entry->key);
+    entry->offset = message->offset;
+    entry->bytes_used = message->bytes_used;
+    entry->atomic = message->atomic;
+}
+
+static void take_list_entries_response(struct wire_input *in, const void *pointer,
+                                       struct model_response *response)
+{
+    const Redistinto__V1__InstanceServiceListEntriesResponse *message = pointer;
+    struct model_list_entries_response *list = &response->list_entries;
+
+    list->more = message->more;
+    list->pointer = message->pointer;
+    list->entries_free = message->entries_free;
+    list->entries_total = message->entries_total;
+    list->entry_size = message->entry_size;
+    list->entries =
+        wire_list_begin(in, "entries", message->n_entries, MODEL_PAGE_MAX, sizeof(*list->entries));
+    list->n_entries = list->entries ? message->n_entries : 0;
+    for (in->index = 0; in->index < list->n_entries; in->index++)
+        take_entry(in, message->entries[in->index], &list->entries[in->index]);
+    wire_list_end(in);
+}
+
 static const struct wire_codec set_codec = {fill_set_request, take_set_request,
                                             wire_fill_key_response, wire_take_key_response};
 static const struct wire_codec store_codec = {fill_store_request, take_store_request,
@@ -290,8 +375,11 @@ static const struct wire_codec delete_codec = {fill_delete_request, take_delete_
                                                wire_fill_key_response, wire_take_key_response};
 static const struct wire_codec status_codec = {NULL, NULL, fill_status_response,
                                                take_status_response};
+static const struct wire_codec list_entries_codec = {
+    fill_list_entries_request, take_list_entries_request, fill_list_entries_response,
+    take_list_entries_response};
 
-const struct wire_method wire_instance_methods[7] = {
+const struct wire_method wire_instance_methods[8] = {
     WIRE_METHOD(MODEL_CALL_SET, instance_service, "Set", instance_service_set, WIRE_UNARY,
                 &set_codec),
     WIRE_METHOD(MODEL_CALL_STORE, instance_service, "Store", instance_service_store, WIRE_UNARY,
@@ -306,4 +394,6 @@ const struct wire_method wire_instance_methods[7] = {
                 WIRE_BATCH, &wire_pipeline_codec),
     WIRE_METHOD(MODEL_CALL_INSTANCE_STATUS, instance_service, "Status", instance_service_status,
                 WIRE_UNARY, &status_codec),
+    WIRE_METHOD(MODEL_CALL_LIST_ENTRIES, instance_service, "ListEntries",
+                instance_service_list_entries, WIRE_UNARY, &list_entries_codec),
 };

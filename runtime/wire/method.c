@@ -22,6 +22,7 @@ static const struct wire_method *const methods[MODEL_N_CALL_KINDS] = {
     [MODEL_CALL_DELETE] = &wire_instance_methods[4],
     [MODEL_CALL_PIPELINE] = &wire_instance_methods[5],
     [MODEL_CALL_INSTANCE_STATUS] = &wire_instance_methods[6],
+    [MODEL_CALL_LIST_ENTRIES] = &wire_instance_methods[7],
     [MODEL_CALL_OPEN_SESSION] = &wire_coordinator_methods[0],
     [MODEL_CALL_KEEP_ALIVE] = &wire_coordinator_methods[1],
     [MODEL_CALL_CLOSE_SESSION] = &wire_coordinator_methods[2],

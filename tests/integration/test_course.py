@@ -136,5 +136,46 @@ class KeyExplicit(FleetCase):
             self.assertEqual({owners[key] for key in found}, {owner}, prefix)
 
 
+@unittest.skipIf(MISSING, MISSING)
+class EntryMaps(FleetCase):
+    """What is in which of 8 entries of 10 bytes, replaced by CIRC."""
+
+    def setUp(self):
+        self.cluster = self.fleet(instances="a", instance_options=["--entries", "8",
+                                                                   "--entry-size", "10"])
+
+    def run_until(self, name, last):
+        """The script up to this line."""
+        text = (pathlib.Path(FOLDER) / name).read_text(encoding="ascii")
+        script = self.cluster.esi(text[:text.index(last)] + last + "\n")
+        self.assertEqual(script.code, 0)
+
+    def contents(self):
+        """By index; a free entry is None."""
+        shown = self.cluster.cli("entries", "a", "-o", "json").json()
+        parts = [None] * shown["total"]
+        for entry in shown["entries"]:
+            value = self.cluster.status(entry["key"].encode()).value
+            parts[entry["index"]] = value[entry["offset"]:entry["offset"] + entry["bytes"]]
+        return parts
+
+    def test_c59_nothing_is_replaced_at_wiiu(self):
+        self.run_until("ESI_MultiReemplazo", "SET nintendo:consola:wiiu RIP")
+        self.assertEqual(self.contents()[0], b"Mario")
+        self.assertNotIn(None, self.contents())
+
+    def test_c56_multi_reemplazo(self):
+        self.run_until("ESI_MultiReemplazo", "SET sony:consola:ps3 TLOU")
+        self.assertEqual(self.contents(), [b"FF8", b"GodOfWar", b"TLOU", b"FinalFanta",
+                                           b"syTactics", b"MarioGalax", b"y2", b"RIP"])
+
+    def test_c66_compactador(self):
+        self.run_until("ESI_Compactador1", "SET opcion3 pizzadepalmitos")
+        self.assertIn(None, self.contents())
+        self.run_until("ESI_Compactador1", "SET opcion4 pizzadecantimpalo")
+        self.assertEqual(self.contents(), [b"napolitana", b"grande", b"promomuzza", b"rella",
+                                           b"pizzadepal", b"mitos", b"pizzadecan", b"timpalo"])
+
+
 if __name__ == "__main__":
     tap.main()

@@ -1,4 +1,5 @@
 """Values that do not fit into an instance's entries: where they go, and that none is lost."""
+import concurrent.futures
 import unittest
 
 import tap
@@ -60,6 +61,18 @@ class Eviction(FleetCase):
         self.assertTrue(got.sets_lost)
         self.assertIsNone(got.WhichOneof("optional_value"))
 
+    def test_many_writers_at_once(self):
+        """Each finds its own values, whoever evicts whom."""
+        def work(name):
+            with self.fleet_.session(name) as client:
+                for i in range(40):
+                    client.put(b"%s:%d" % (name.encode(), i % 10), b"%s %d" % (name.encode(), i))
+                    self.assertEqual(client.read(b"%s:%d" % (name.encode(), i % 10)).key.value,
+                                     b"%s %d" % (name.encode(), i))
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(work, name) for name in ("w1", "w2", "w3", "w4")]:
+                done.result()
+
     def test_c60_c61_only_values_of_one_entry_go(self):
         self.client.put(b"large:1", b"1" * 30)
         self.client.put(b"large:2", b"2" * 30)
@@ -77,6 +90,45 @@ class Eviction(FleetCase):
         self.assertFalse(self.fleet_.status(b"k").owner)
         self.client.put(b"k", b"x" * 71)
         self.assertEqual(self.client.read(b"small").key.value, b"s")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Entries(FleetCase):
+    """What `redistinto entries` shows."""
+
+    def setUp(self):
+        self.fleet_ = self.fleet(instances="ab", instance_options=["--entries", "5",
+                                                                   "--entry-size", "10"])
+        self.client = self.session(self.fleet_)
+
+    def test_json(self):
+        self.client.put(b"one", b"1")
+        self.client.put(b"other instance", b"")
+        self.client.put(b"long", b"0123456789abc")
+        shown = self.fleet_.cli("entries", "a", "-o", "json").json()
+        self.assertEqual(shown, {
+            "instance": "a", "pointer": 0, "free": 2, "total": 5, "entry_size": 10,
+            "entries": [
+                {"index": 0, "key": "one", "offset": 0, "bytes": 1, "atomic": True},
+                {"index": 1, "key": "long", "offset": 0, "bytes": 10, "atomic": False},
+                {"index": 2, "key": "long", "offset": 10, "bytes": 3, "atomic": False}]})
+        shown = self.fleet_.cli("entries", "b", "-o", "json").json()
+        self.assertEqual([entry["key"] for entry in shown["entries"]], ["other instance"])
+
+    def test_text(self):
+        self.client.put(b"one", b"1")
+        text = self.fleet_.cli("entries", "a").text()
+        self.assertTrue(text.startswith(
+            "a: 5 entries of 10 bytes, 4 free, replacement pointer at 0\n\n     0  o....\n"), text)
+
+    def test_unknown_instance(self):
+        result = self.fleet_.cli("entries", "c", "-o", "json")
+        self.assertEqual((result.code, result.json()["error"]["code"]), (3, "NOT_FOUND"))
+
+    def test_instance_that_is_down(self):
+        self.fleet_.kill("a")
+        result = self.fleet_.cli("entries", "a", "--timeout", "1s", "-o", "json")
+        self.assertEqual(result.code, 5)
 
 
 @unittest.skipIf(MISSING, MISSING)

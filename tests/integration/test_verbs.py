@@ -33,6 +33,8 @@ ROWS = {
                 "would_place", "holder", "waiters", "value_unavailable"]),
     "keys": ([], None, ["keys"]),
     "instances": ([], None, ["instances"]),
+    "entries": (["instance-1"], None,
+                ["instance", "entries", "pointer", "free", "total", "entry_size"]),
     "distribution": ([], None, ["distribution", "configured"]),
     "unlock": (["k"], None, ["key", "holder"]),
     "health": ([], None, ["members", "serving"]),

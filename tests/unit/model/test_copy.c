@@ -25,6 +25,7 @@ struct source {
         struct rt_bytes views[N_ITEMS];
         struct model_instance_info instances[N_ITEMS];
         struct model_key_info keys[N_ITEMS];
+        struct model_entry_info entries[N_ITEMS];
         struct model_pipeline_operation operations[N_ITEMS];
         struct model_pipeline_result results[N_ITEMS];
         struct {
@@ -176,6 +177,9 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
     case MODEL_CALL_CLOSE_SESSION:
         request->session.session_id.bytes[3] = 20;
         break;
+    case MODEL_CALL_LIST_ENTRIES:
+        request->list_entries.first_index = 35;
+        break;
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
@@ -272,6 +276,12 @@ static void fill_response(struct model_response *response, enum model_call_kind 
         break;
     case MODEL_CALL_REGISTER:
         response->reg.incarnation = 26;
+        break;
+    case MODEL_CALL_LIST_ENTRIES:
+        for (size_t i = 0; i < N_ITEMS; i++)
+            source->entries[i] = (struct model_entry_info){.key = view(source), .offset = 700 + i};
+        response->list_entries.entries = source->entries;
+        response->list_entries.n_entries = N_ITEMS;
         break;
     case MODEL_CALL_INSTANCE_STATUS:
         response->instance_status.n_keys = 27;
@@ -396,6 +406,7 @@ static bool requests_match(const struct model_request *copy, const struct model_
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
     case MODEL_CALL_LEAVE:
+    case MODEL_CALL_LIST_ENTRIES:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:
@@ -462,6 +473,13 @@ static bool responses_match(const struct model_response *copy,
                 copy->list_keys.keys[i].epoch != 400 + i)
                 return false;
         return copy->list_keys.n_keys == N_ITEMS;
+    case MODEL_CALL_LIST_ENTRIES:
+        for (size_t i = 0; i < N_ITEMS; i++)
+            if (!views_match(&copy->list_entries.entries[i].key,
+                             &expected->list_entries.entries[i].key) ||
+                copy->list_entries.entries[i].offset != 700 + i)
+                return false;
+        return copy->list_entries.n_entries == N_ITEMS;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_RENEW:
     case MODEL_CALL_LEAVE:

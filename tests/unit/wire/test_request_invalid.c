@@ -300,6 +300,8 @@ Test(request_invalid, numbers_and_parts)
         {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 3, NULL, NULL, NULL},
         {MODEL_CALL_SET_DISTRIBUTION, "distribution", NUMBER, 4, NULL, FIELD,
          "is 4, valid are 1 to 3"},
+        {MODEL_CALL_LIST_ENTRIES, "page_size", NUMBER, 1000, NULL, NULL, NULL},
+        {MODEL_CALL_LIST_ENTRIES, "page_size", NUMBER, 1001, NULL, FIELD, "is 1001"},
     };
 
     run_cases(cases, RT_ARRAY_SIZE(cases));

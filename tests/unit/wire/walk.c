@@ -464,6 +464,10 @@ void walk_request(struct walk *walk, struct model_request *request)
         visit_choice(walk, "distribution", (int *)&request->distribution.distribution,
                      MODEL_N_DISTRIBUTIONS);
         break;
+    case MODEL_CALL_LIST_ENTRIES:
+        visit_u32(walk, "first_index", &request->list_entries.first_index);
+        visit_page_size(walk, &request->list_entries.page_size);
+        break;
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_N_CALL_KINDS:
@@ -612,6 +616,23 @@ static void visit_key_status(struct walk *walk, struct model_key_status_response
     visit_bool(walk, "value_unavailable", &status->value_unavailable);
 }
 
+static void visit_entries(struct walk *walk, struct model_list_entries_response *list)
+{
+    visit_bool(walk, "more", &list->more);
+    visit_u32(walk, "pointer", &list->pointer);
+    visit_u64(walk, "entries_free", &list->entries_free);
+    visit_u64(walk, "entries_total", &list->entries_total);
+    visit_u64(walk, "entry_size", &list->entry_size);
+    visit_list(walk, "entries", (void **)&list->entries, &list->n_entries, sizeof(*list->entries));
+    for (size_t i = 0; i < list->n_entries; i++) {
+        visit_u32(walk, "index", &list->entries[i].index);
+        visit_key(walk, &list->entries[i].key);
+        visit_u64(walk, "offset", &list->entries[i].offset);
+        visit_u64(walk, "bytes_used", &list->entries[i].bytes_used);
+        visit_bool(walk, "atomic", &list->entries[i].atomic);
+    }
+}
+
 static void visit_keys(struct walk *walk, struct model_list_keys_response *list)
 {
     visit_list(walk, "keys", (void **)&list->keys, &list->n_keys, sizeof(*list->keys));
@@ -710,6 +731,9 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
         break;
     case MODEL_CALL_INSTANCE_STATUS:
         visit_status(walk, &response->instance_status);
+        break;
+    case MODEL_CALL_LIST_ENTRIES:
+        visit_entries(walk, &response->list_entries);
         break;
     case MODEL_CALL_OPEN_SESSION:
         visit_open_session(walk, &response->open_session);
