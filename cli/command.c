@@ -71,6 +71,8 @@ void cli_command_init_instance(struct cli_command *command,
     add_data_dir(command, options, name);
     add_number(command, "--entries", options->entries);
     add_number(command, "--entry-size", options->entry_size);
+    add_option(command, "--profile", options->profile);
+    add_option(command, "--replacement", options->replacement);
     add_option(command, "--log-level", options->log_level);
     add_option(command, "--config", NO_CONFIG);
 }

@@ -20,6 +20,7 @@ struct cli_command_options {
     const char *profile;
     const char *distribution;
     const char *key_ranges;
+    const char *replacement;
     const char *operation_log; /* NULL: none */
     const char *log_level;
     uint64_t lease_ms;

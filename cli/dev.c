@@ -31,6 +31,7 @@ struct config {
     int profile;
     int distribution;
     int key_ranges;
+    int replacement;
     int log_level;
     uint64_t delay_ms;
     const char *operation_log;
@@ -41,6 +42,7 @@ struct config {
 static const char *const profiles[] = {"default", "classic", NULL};
 
 static const char *const key_ranges[] = {"even", "ceil", NULL};
+static const char *const replacements[] = {"CIRC", "LRU", "BSU", NULL};
 
 static const struct rt_option options[] = {
     {.name = "instances",
@@ -64,6 +66,12 @@ static const struct rt_option options[] = {
      .min = 1,
      .max = MODEL_VALUE_MAX,
      .offset = offsetof(struct config, entry_size)},
+    {.name = "replacement",
+     .type = RT_OPTION_ENUM,
+     .help = "Which value of an instance makes room for another one.",
+     .names = replacements,
+     .initial = "CIRC",
+     .offset = offsetof(struct config, replacement)},
     {.name = "distribution",
      .type = RT_OPTION_ENUM,
      .help = "How the coordinator chooses the instance of a new key.",
@@ -90,7 +98,7 @@ static const struct rt_option options[] = {
      .offset = offsetof(struct config, operation_log)},
     {.name = "profile",
      .type = RT_OPTION_ENUM,
-     .help = "The coordinator's set of rules.",
+     .help = "The set of rules of the coordinator and the instances.",
      .names = profiles,
      .initial = "default",
      .offset = offsetof(struct config, profile)},
@@ -294,6 +302,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .profile = profiles[config->profile],
                     .distribution = model_distribution_names[config->distribution],
                     .key_ranges = key_ranges[config->key_ranges],
+                    .replacement = replacements[config->replacement],
                     .operation_log = config->operation_log,
                     .log_level = rt_log_level_names[config->log_level],
                     .delay_ms = config->delay_ms,

@@ -75,6 +75,7 @@ static void begin(struct run *run, const char *behaviour)
         .profile = "default",
         .distribution = "equitable-load",
         .key_ranges = "even",
+        .replacement = "CIRC",
         .log_level = behaviour,
         .lease_ms = 1000,
         .entries = 1,
@@ -163,7 +164,8 @@ Test(cluster, tells_how_to_start_a_member_by_hand)
     cli_command_append(&cli_cluster_member(run.cluster, 1)->command, &line);
     expected = rt_xasprintf("%s/redistinto-instance --name instance-1 --listen %s "
                             "--coordinator %s --data-dir %s/instance-1 --entries 1 "
-                            "--entry-size 1 --log-level serve --config /dev/null",
+                            "--entry-size 1 --profile default --replacement CIRC --log-level serve "
+                            "--config /dev/null",
                             service_dir, cli_cluster_member(run.cluster, 1)->address,
                             cli_cluster_member(run.cluster, 0)->address, service_dir);
     cr_assert_str_eq(rt_buffer_string(&line), expected);

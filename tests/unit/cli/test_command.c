@@ -13,6 +13,7 @@ static const struct cli_command_options options = {
     .profile = "default",
     .distribution = "equitable-load",
     .key_ranges = "even",
+    .replacement = "LRU",
     .log_level = "info",
     .lease_ms = 3000,
     .entries = 65536,
@@ -63,7 +64,8 @@ Test(command, instance)
     cli_command_init_instance(&command, &options, "instance-2", "127.0.0.1:0", "127.0.0.1:7400");
     expect(&command, "'/opt/r d/redistinto-instance' --name instance-2 --listen 127.0.0.1:0 "
                      "--coordinator 127.0.0.1:7400 --data-dir /data/instance-2 --entries 65536 "
-                     "--entry-size 128 --log-level info --config /dev/null");
+                     "--entry-size 128 --profile default --replacement LRU --log-level info "
+                     "--config /dev/null");
 }
 
 Test(command, supervised)

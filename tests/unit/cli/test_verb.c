@@ -277,6 +277,8 @@ Test(verb, refusals_name_what_is_valid)
     expect("dev --base-port 65466", MODEL_EXIT_USAGE, "", "(0..65465)");
     expect("dev --entry-size 1MiB --print-config", MODEL_EXIT_OK, "entry-size = 1MiB ; flag", "");
     expect("dev --entry-size 1048577", MODEL_EXIT_USAGE, "", "1MiB");
+    expect("dev --replacement BSU --print-config", MODEL_EXIT_OK, "replacement = BSU ; flag", "");
+    expect("dev --replacement FIFO", MODEL_EXIT_USAGE, "", "CIRC");
     expect("dev --distribution nearest", MODEL_EXIT_USAGE, "", "equitable-load");
     expect("dev --profile modern", MODEL_EXIT_USAGE, "", "classic");
     expect("dev --lease 999ms", MODEL_EXIT_USAGE, "", "1s..1h");
