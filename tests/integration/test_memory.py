@@ -146,5 +146,56 @@ class Growth(FleetCase):
         self.assertEqual(client.read(b"k").key.value, b"z" * 10)
 
 
+@unittest.skipIf(MISSING, MISSING)
+class Classic(FleetCase):
+    """What is evicted is gone."""
+
+    OPTIONS = ["--profile", "classic", "--lease", "2s"]
+
+    def setUp(self):
+        self.fleet_ = self.fleet(instances="a", instance_options=[
+            "--profile", "classic", "--entries", "2", "--entry-size", "10"])
+        self.client = self.session(self.fleet_)
+        self.tokens = {name: self.client.get(name).lock_token for name in (b"a", b"b", b"c")}
+
+    def set(self, name, value):
+        return self.client.set(name, value, self.tokens[name])
+
+    def test_d8_c54_the_answer_names_the_key_and_the_next_set_fails(self):
+        self.set(b"a", b"1")
+        self.assertEqual(list(self.set(b"b", b"2").key.evicted), [])
+        self.assertEqual(list(self.set(b"c", b"3").key.evicted), [b"a"])
+        self.assertFalse(self.fleet_.status(b"a").known)
+        self.assert_fails("KEY_NOT_IDENTIFIED", self.set, b"a", b"4")
+        self.assert_fails("KEY_NOT_IDENTIFIED", self.client.store, b"a", self.tokens[b"a"])
+
+    def test_c55_a_get_makes_it_anew(self):
+        self.set(b"a", b"1")
+        self.set(b"b", b"2")
+        self.set(b"c", b"3")
+        self.tokens[b"a"] = self.client.get(b"a").lock_token
+        self.assertEqual(list(self.set(b"a", b"again").key.evicted), [b"b"])
+        self.assertEqual(self.client.read(b"a").key.value, b"again")
+
+    def test_c60_two_victims_stored_or_not(self):
+        stored = self.set(b"a", b"1")
+        self.client.store(b"a", self.tokens[b"a"], stored.key.version)
+        self.set(b"b", b"2")
+        self.assertEqual(list(self.set(b"c", b"0123456789abc").key.evicted), [b"a", b"b"])
+        self.fleet_.kill("a")
+        self.fleet_.start_instance("a")
+        self.assertFalse(self.fleet_.status(b"a").known)
+
+    def test_c52_growth_is_rejected(self):
+        self.set(b"a", b"1")
+        self.assert_fails("NO_ENTRIES", self.set, b"a", b"0123456789abc")
+        self.assertEqual(self.client.read(b"a").key.value, b"1")
+
+    def test_c61_nothing_to_evict(self):
+        self.set(b"a", b"0123456789abc")
+        self.assert_fails("NO_ENTRIES", self.set, b"b", b"2")
+        self.assertEqual(self.client.read(b"a").key.value, b"0123456789abc")
+
+
 if __name__ == "__main__":
     tap.main()

@@ -136,21 +136,31 @@ static bool has_suffix(struct rt_bytes bytes, struct rt_bytes suffix)
            memcmp(bytes.data + bytes.size - suffix.size, suffix.data, suffix.size) == 0;
 }
 
-static void count(struct sim_stats *stats, const struct store_txn *txn)
+/* The key's row goes: to make room, or as the coordinator said of a key without value. */
+static void note_drop(struct sim_world *world, struct rt_bytes row)
 {
-    for (size_t i = 0; i < txn->n_operations; i++) {
-        const struct store_operation *operation = &txn->operations[i];
-        bool is_spill = has_suffix(operation->key, RT_BYTES_LITERAL("/s"));
+    uint8_t key = sim_world_key_index(rt_bytes_of(row.data, row.size - 2));
 
-        stats->n_spills += operation->kind == STORE_PUT && is_spill;
-        stats->n_readbacks += operation->kind == STORE_READ;
-    }
+    world->stats.n_drops++;
+    if (world->plan.eviction == INST_EVICTION_DROP && key != SIM_NO_KEY)
+        (void)sim_history_invoke(&world->history, SIM_NO_NODE, key, SIM_OP_FORGET, world->now_us);
+}
+
+static void note_operation(struct sim_world *world, const struct store_operation *operation)
+{
+    if (operation->kind == STORE_PUT && has_suffix(operation->key, RT_BYTES_LITERAL("/s")))
+        world->stats.n_spills++;
+    if (operation->kind == STORE_READ)
+        world->stats.n_readbacks++;
+    if (operation->kind == STORE_DELETE && has_suffix(operation->key, RT_BYTES_LITERAL("/r")))
+        note_drop(world, operation->key);
 }
 
 void sim_disk_submit(struct sim_disk *disk, struct store_txn *txn)
 {
     if (disk->node->ops == &sim_instance_ops)
-        count(&disk->node->world->stats, txn);
+        for (size_t i = 0; i < txn->n_operations; i++)
+            note_operation(disk->node->world, &txn->operations[i]);
     store_submit(disk->store, txn);
     schedule_commit(disk);
 }

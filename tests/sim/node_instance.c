@@ -26,6 +26,7 @@ static void instance_create(struct sim_node *node)
         .entries_total = world->plan.n_entries,
         .entry_size = world->plan.entry_size,
         .policy = world->plan.policy,
+        .eviction = world->plan.eviction,
     };
     struct inst_core *core;
     enum rt_code code;

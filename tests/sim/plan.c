@@ -45,6 +45,9 @@ static void draw_entries(struct sim_plan *plan, struct rt_rng *rng)
     uint64_t kind = rt_rng_below(rng, 6);
 
     plan->policy = (enum inst_policy)rt_rng_below(rng, 3);
+    plan->eviction = rt_rng_below(rng, 2) == 0 && plan->owner_down == COORD_OWNER_DOWN_FORGET
+                         ? INST_EVICTION_DROP
+                         : INST_EVICTION_SPILL;
     plan->entry_size = SIM_VALUE_MAX;
     plan->n_entries = 512;
     if (kind == 5) {

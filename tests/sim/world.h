@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "coordinator/core.h"
-#include "instance/replacement.h"
+#include "instance/core.h"
 #include "runtime/base/rng.h"
 #include "tests/sim/history.h"
 #include "tests/sim/invariants.h"
@@ -31,6 +31,7 @@ struct sim_plan {
     uint64_t n_entries; /* of each instance */
     uint64_t entry_size;
     enum inst_policy policy;
+    enum inst_eviction eviction; /* drop only where keys are forgotten anyway */
     struct model_lease member_lease;
     struct model_lease
         other_lease; /* some starts of the coordinator are configured with this one */
