@@ -162,6 +162,19 @@ static bool may_lose_lock(enum model_statement_kind kind)
     return kind == MODEL_STATEMENT_STORE || kind == MODEL_STATEMENT_PUT;
 }
 
+static bool takes_entries(enum model_statement_kind kind)
+{
+    return kind == MODEL_STATEMENT_SET || kind == MODEL_STATEMENT_PUT;
+}
+
+static void write_evicted(struct rt_json *json, const struct model_data_response *data)
+{
+    rt_json_array_begin(json, "evicted");
+    for (size_t i = 0; i < data->n_evicted; i++)
+        rt_json_bytes(json, NULL, data->evicted[i]);
+    rt_json_array_end(json);
+}
+
 void cli_inspect_write_result(struct rt_json *json, enum model_statement_kind kind,
                               const struct model_execute_response *response)
 {
@@ -180,6 +193,8 @@ void cli_inspect_write_result(struct rt_json *json, enum model_statement_kind ki
         write_number(json, "lock_token", response->lock_token);
     if (may_lose_lock(kind))
         rt_json_bool(json, "lock_lost", response->lock_lost);
+    if (takes_entries(kind))
+        write_evicted(json, data);
 }
 
 void cli_inspect_append_result(enum model_statement_kind kind,
@@ -206,6 +221,10 @@ void cli_inspect_append_result(enum model_statement_kind kind,
         rt_buffer_append_string(buffer, " sets_lost");
     if (response->lock_lost)
         rt_buffer_append_string(buffer, " lock_lost");
+    for (size_t i = 0; i < response->data.n_evicted; i++) {
+        rt_buffer_append_string(buffer, i == 0 ? " evicted=" : ",");
+        cli_escape_append(response->data.evicted[i], buffer);
+    }
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

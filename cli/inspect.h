@@ -20,7 +20,8 @@ void cli_inspect_append_status(struct rt_bytes key, const struct model_key_statu
                                enum cli_output output, struct rt_buffer *buffer);
 
 /* What a statement came to, as members of the open object: value (GET, READ), version, stored,
- * stale (READ), sets_lost, owner, epoch, lock_token (GET), lock_lost (STORE, PUT). */
+ * stale (READ), sets_lost, owner, epoch, lock_token (GET), lock_lost (STORE, PUT), evicted (SET,
+ * PUT). */
 void cli_inspect_write_result(struct rt_json *json, enum model_statement_kind kind,
                               const struct model_execute_response *response);
 

@@ -465,7 +465,7 @@ Test(data, json)
     expect("put k v -o json", MODEL_EXIT_OK,
            "{\"statement\":\"PUT\",\"outcome\":\"ok\",\"key\":\"k\",\"version\":{\"epoch\":9,"
            "\"incarnation\":8,\"seq\":7},\"stored\":false,\"sets_lost\":false,\"owner\":\"i\","
-           "\"epoch\":9,\"lock_lost\":false}\n",
+           "\"epoch\":9,\"lock_lost\":false,\"evicted\":[]}\n",
            "");
     expect("get k -o json" SOME_SESSION, MODEL_EXIT_OK,
            "{\"statement\":\"GET\",\"outcome\":\"ok\",\"key\":\"k\",\"value\":\"request 2\","

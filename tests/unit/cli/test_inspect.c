@@ -157,6 +157,19 @@ Test(inspect, results)
                   "version=7.5.2 stored=yes owner=i epoch=7 sets_lost lock_lost");
 }
 
+Test(inspect, result_that_evicted_keys)
+{
+    struct rt_bytes evicted[] = {RT_BYTES_LITERAL("k1"), RT_BYTES_LITERAL("k\n")};
+    struct model_execute_response set = result;
+
+    set.data.evicted = evicted;
+    set.data.n_evicted = 2;
+    expect_result(MODEL_STATEMENT_SET, &set,
+                  "{\"version\":{\"epoch\":7,\"incarnation\":5,\"seq\":2},\"stored\":false,"
+                  "\"sets_lost\":false,\"owner\":\"i\",\"epoch\":7,\"evicted\":[\"k1\",\"k\\n\"]}",
+                  "version=7.5.2 stored=no owner=i epoch=7 evicted=k1,k\\x0a");
+}
+
 Test(inspect, result_of_a_key_without_value)
 {
     static const struct model_execute_response nothing = {.lock_token = 3};
