@@ -139,6 +139,27 @@ static void add_spill(struct inst_op *op, struct rt_buffer *buffer)
     }
 }
 
+/* What was dropped to make room is remembered, as much of it as in memory. */
+static void add_evicted(struct inst_core *core, struct inst_op *op, struct rt_buffer *buffer)
+{
+    const struct inst_evicted *oldest =
+        op->kind == INST_OP_EVICT ? inst_evicted_oldest(core, core->n_leaving - 1) : NULL;
+    struct inst_record_name old = {.kind = INST_RECORD_EVICTED};
+    struct inst_record_key key;
+
+    if (oldest) {
+        old.key = rt_bytes_of(oldest->key, oldest->key_size);
+        store_txn_delete(op->txn, inst_record_format_name(&old, &key));
+    }
+    if (op->kind == INST_OP_EVICT) {
+        inst_record_encode_evicted(buffer, op->row->live.epoch);
+        put(op->txn, name_of(INST_RECORD_EVICTED, op->row, &key), buffer);
+    } else if (core->n_evicted > 0 && op->kind == INST_OP_ACTIVATE &&
+               inst_evicted_find(core, inst_row_key(op->row))) {
+        store_txn_delete(op->txn, name_of(INST_RECORD_EVICTED, op->row, &key));
+    }
+}
+
 static void add_meta(struct inst_core *core, struct inst_op *op, struct rt_buffer *buffer)
 {
     struct inst_record_key key;
@@ -168,6 +189,7 @@ void inst_op_submit(struct inst_core *core, struct inst_op *op)
         add_row(op, &buffer);
         add_value(op, &buffer);
         add_spill(op, &buffer);
+        add_evicted(core, op, &buffer);
         add_remembered(op, &buffer);
     }
     if (op->kind == INST_OP_META || (writes_row(op) && core->meta_dirty))
@@ -248,6 +270,10 @@ static void apply_ownership(struct inst_core *core, struct inst_op *op)
 
     row->on_disk = !inst_op_drops(op);
     row->row_corrupt = false;
+    if (op->kind == INST_OP_EVICT)
+        inst_evicted_add(core, inst_row_key(row), row->live.epoch, false);
+    if (op->kind == INST_OP_ACTIVATE)
+        inst_evicted_forget(core, inst_row_key(row));
     if (inst_op_drops(op) || op->replaces)
         inst_dedup_forget_row(&core->dedup, row);
     if (inst_op_drops(op)) {
@@ -275,8 +301,6 @@ static void committed(struct inst_core *core, struct inst_op *op)
     if (op->entry)
         inst_dedup_record(&core->dedup, RT_TAKE(op->entry), op->row,
                           &op->call->request.data.header.request_id, &op->result, true);
-    if (op->kind == INST_OP_EVICT)
-        inst_space_evicted(core, op->row);
     if (inst_op_evicts(op))
         return;
     if (op->kind == INST_OP_MARK_DIRTY)

@@ -87,7 +87,7 @@ struct inst_core *inst_core_free(struct inst_core *core)
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_wait, all_link));
     while ((node = rt_list_pop_front(&core->pulls)))
         (void)rt_free(RT_LIST_ENTRY(node, struct inst_pull, link));
-    inst_space_forget_evicted(core);
+    inst_evicted_forget_all(core);
     inst_dedup_deinit(&core->dedup);
     inst_rows_deinit(&core->rows);
     deinit_memory(core);

@@ -79,7 +79,7 @@ static void set(struct inst_core *core, struct inst_row *row, struct model_call 
         return;
     }
     (void)inst_answer_data(core, call, row);
-    inst_space_tell_evicted(core, call);
+    inst_evicted_tell(core, call);
     inst_answer_send(core, call);
 }
 
@@ -205,7 +205,7 @@ void inst_data_committed(struct inst_core *core, struct inst_op *op)
     }
     (void)inst_answer_data(core, op->call, op->row);
     if (op->kind == INST_OP_PUT)
-        inst_space_tell_evicted(core, op->call);
+        inst_evicted_tell(core, op->call);
     inst_answer_send(core, op->call);
 }
 

@@ -74,6 +74,17 @@ static enum rt_code load_dedup(struct inst_core *core, struct inst_row *row,
     return remember(core, row, id, &result, err);
 }
 
+static enum rt_code load_evicted(struct inst_core *core, struct rt_bytes key, struct rt_bytes value,
+                                 struct rt_error *err)
+{
+    uint64_t epoch;
+    enum rt_code code = inst_record_decode_evicted(value, &epoch, err);
+
+    if (code == RT_OK)
+        inst_evicted_add(core, key, epoch, true);
+    return code;
+}
+
 enum rt_code inst_core_load(struct inst_core *core, struct rt_bytes key, struct rt_bytes value,
                             struct rt_error *err)
 {
@@ -96,6 +107,8 @@ enum rt_code inst_core_load(struct inst_core *core, struct rt_bytes key, struct 
     case INST_RECORD_SPILL:
         row->has_spill = true;
         return RT_OK;
+    case INST_RECORD_EVICTED:
+        return load_evicted(core, name.key, value, err);
     case INST_RECORD_DEDUP:
         return load_dedup(core, row, &name.request_id, value, err);
     case INST_RECORD_META:

@@ -121,6 +121,7 @@ static void begin_told(struct inst_core *core, struct inst_row *row, const struc
 {
     inst_value_release(core, row);
     inst_dedup_forget_row(&core->dedup, row);
+    inst_evicted_forget(core, inst_row_key(row));
     row->live = inst_ownership_begin(core, told);
     row->live.dirty = told->sets_lost;
     row->live.key_lost |= row->row_corrupt || (row->value_corrupt && !row->on_disk);
@@ -129,11 +130,23 @@ static void begin_told(struct inst_core *core, struct inst_row *row, const struc
     write_told(core, row);
 }
 
+/* The coordinator has not heard that this ownership was dropped. It is not served, so that the next
+ * access of the key tells. */
+static bool was_evicted(const struct inst_core *core, const struct model_row *told)
+{
+    const struct inst_evicted *evicted =
+        core->n_evicted > 0 ? inst_evicted_find(core, told->key) : NULL;
+
+    return evicted && evicted->epoch == told->epoch;
+}
+
 static bool apply_told(struct inst_core *core, const struct model_row *told)
 {
     struct inst_row *row;
 
     if (told->key.size < 1 || told->key.size > MODEL_KEY_MAX || told->epoch == 0)
+        return true;
+    if (was_evicted(core, told))
         return true;
     row = inst_rows_get(&core->rows, told->key);
     if (!row)

@@ -56,6 +56,8 @@ static enum inst_record_kind kind_of(uint8_t letter)
         return INST_RECORD_ROW;
     if (letter == 'v')
         return INST_RECORD_VALUE;
+    if (letter == 'e')
+        return INST_RECORD_EVICTED;
     return letter == 's' ? INST_RECORD_SPILL : INST_RECORD_FOREIGN;
 }
 
@@ -106,9 +108,8 @@ struct rt_bytes inst_record_format_name(const struct inst_record_name *name,
                                         struct inst_record_key *ret_key)
 {
     static const char suffixes[][SUFFIX_SIZE] = {
-        [INST_RECORD_ROW] = {'/', 'r'},
-        [INST_RECORD_VALUE] = {'/', 'v'},
-        [INST_RECORD_SPILL] = {'/', 's'},
+        [INST_RECORD_ROW] = {'/', 'r'},   [INST_RECORD_VALUE] = {'/', 'v'},
+        [INST_RECORD_SPILL] = {'/', 's'}, [INST_RECORD_EVICTED] = {'/', 'e'},
         [INST_RECORD_DEDUP] = {'/', 'd'},
     };
 
@@ -255,6 +256,25 @@ enum rt_code inst_record_decode_value(struct rt_bytes bytes, struct model_versio
         *ret_version = version;
         *ret_value = value;
     }
+    return code;
+}
+
+void inst_record_encode_evicted(struct rt_buffer *buffer, uint64_t epoch)
+{
+    rt_codec_put_u8(buffer, FORMAT);
+    rt_codec_put_u64(buffer, epoch);
+}
+
+enum rt_code inst_record_decode_evicted(struct rt_bytes bytes, uint64_t *ret_epoch,
+                                        struct rt_error *err)
+{
+    struct rt_codec_reader reader = rt_codec_reader_of(bytes);
+    bool valid = rt_codec_get_u8(&reader) == FORMAT;
+    uint64_t epoch = rt_codec_get_u64(&reader);
+    enum rt_code code = finish(&reader, valid, "an evicted key", err);
+
+    if (code == RT_OK)
+        *ret_epoch = epoch;
     return code;
 }
 

@@ -6,6 +6,7 @@
  *   <key>/v                       its durable value, behind its version
  *   <key>/s                       a SET value that gave its entries to another, behind its
  *                                 version; means nothing to a later process
+ *   <key>/e                       the epoch of the ownership that was dropped to make room
  *   <key><client 16 B><seq 8 B>/d one remembered request of that key
  *
  * The key comes first, so that its rows are on one page or on neighbours: a write costs the pages
@@ -61,13 +62,14 @@ enum inst_record_kind {
     INST_RECORD_ROW,
     INST_RECORD_VALUE,
     INST_RECORD_SPILL, /* encoded as a value */
+    INST_RECORD_EVICTED,
     INST_RECORD_DEDUP,
     INST_RECORD_FOREIGN, /* nothing of ours */
 };
 
 struct inst_record_name {
     enum inst_record_kind kind;
-    struct rt_bytes key;                /* ROW VALUE SPILL DEDUP */
+    struct rt_bytes key;                /* ROW VALUE SPILL EVICTED DEDUP */
     struct model_request_id request_id; /* DEDUP */
 };
 
@@ -88,6 +90,7 @@ void inst_record_encode_meta(struct rt_buffer *buffer, const struct inst_meta *m
 void inst_record_encode_row(struct rt_buffer *buffer, const struct inst_record *record);
 void inst_record_encode_value(struct rt_buffer *buffer, const struct model_version *version,
                               struct rt_bytes value);
+void inst_record_encode_evicted(struct rt_buffer *buffer, uint64_t epoch);
 void inst_record_encode_dedup(struct rt_buffer *buffer, const struct inst_dedup_result *result);
 
 /* DATA_LOSS for anything that encode_ does not write. `ret_value` views `bytes`. */
@@ -99,6 +102,8 @@ RT_MUST_USE enum rt_code inst_record_decode_row(struct rt_bytes bytes,
 RT_MUST_USE enum rt_code inst_record_decode_value(struct rt_bytes bytes,
                                                   struct model_version *ret_version,
                                                   struct rt_bytes *ret_value, struct rt_error *err);
+RT_MUST_USE enum rt_code inst_record_decode_evicted(struct rt_bytes bytes, uint64_t *ret_epoch,
+                                                    struct rt_error *err);
 RT_MUST_USE enum rt_code inst_record_decode_dedup(struct rt_bytes bytes,
                                                   struct inst_dedup_result *ret_result,
                                                   struct rt_error *err);

@@ -229,56 +229,6 @@ static bool evict(struct inst_core *core)
     return true;
 }
 
-static void forget_oldest(struct inst_core *core)
-{
-    struct rt_list *node = rt_list_pop_front(&core->evicted);
-
-    core->n_evicted--;
-    (void)rt_free(RT_LIST_ENTRY(node, struct inst_evicted, link));
-}
-
-void inst_space_forget_evicted(struct inst_core *core)
-{
-    while (core->n_evicted > 0)
-        forget_oldest(core);
-}
-
-/* What is left out here, for want of memory or past the limit, the coordinator finds at the key's
- * next access. */
-void inst_space_evicted(struct inst_core *core, const struct inst_row *row)
-{
-    struct inst_evicted *evicted = rt_alloc(sizeof(*evicted) + row->key_size);
-
-    if (!evicted)
-        return;
-    if (core->n_evicted == MODEL_EVICTED_MAX)
-        forget_oldest(core);
-    evicted->key_size = row->key_size;
-    memcpy(evicted->key, row->key, row->key_size);
-    rt_list_push_back(&core->evicted, &evicted->link);
-    core->n_evicted++;
-}
-
-void inst_space_tell_evicted(struct inst_core *core, struct model_call *call)
-{
-    struct model_data_response *data = &call->response.data;
-
-    if (core->n_evicted == 0)
-        return;
-    data->evicted = rt_arena_alloc(&call->arena, core->n_evicted * sizeof(*data->evicted));
-    if (!data->evicted)
-        return;
-    rt_list_for_each (node, &core->evicted) {
-        const struct inst_evicted *evicted = RT_LIST_ENTRY(node, struct inst_evicted, link);
-
-        if (!rt_arena_copy(&call->arena, rt_bytes_of(evicted->key, evicted->key_size),
-                           &data->evicted[data->n_evicted]))
-            break;
-        data->n_evicted++;
-    }
-    inst_space_forget_evicted(core);
-}
-
 /* ---- who waits ---- */
 
 static bool could_have(const struct inst_core *core, uint64_t n)

@@ -94,9 +94,12 @@ static inline bool inst_op_evicts(const struct inst_op *op)
     return op->kind == INST_OP_SPILL || op->kind == INST_OP_EVICT;
 }
 
-/* A key that was dropped to make room, until an answer tells it. */
+/* A key that was dropped to make room. It is remembered after an answer told it, on disk too: where
+ * that answer got lost the coordinator takes the key for ours. */
 struct inst_evicted {
     struct rt_list link; /* inst_core.evicted */
+    uint64_t epoch;
+    bool is_told;
     size_t key_size;
     uint8_t key[];
 };
@@ -147,6 +150,7 @@ struct inst_core {
     uint64_t n_held;        /* that hold candidates, but for a transaction in flight */
     struct rt_list evicted; /* inst_evicted.link: owned; oldest first, at most MODEL_EVICTED_MAX */
     size_t n_evicted;
+    size_t n_untold;
     const struct inst_row *loaded_row; /* its value was read back, while its call runs */
     struct rt_bytes loaded;            /* valid with loaded_row */
     struct inst_rows rows;
@@ -285,10 +289,27 @@ enum inst_space inst_space_reserve(struct inst_core *core, struct inst_row *row,
 /* Whether a value of that size would find room, if need be by evicting others. */
 bool inst_space_could_fit(const struct inst_core *core, uint64_t size);
 
-/* The row's key was dropped to make room: the next answer to a SET or PUT says so. */
-void inst_space_evicted(struct inst_core *core, const struct inst_row *row);
-void inst_space_tell_evicted(struct inst_core *core, struct model_call *call);
-void inst_space_forget_evicted(struct inst_core *core);
+/* ---- evicted.c: keys that were dropped to make room ---- */
+
+/* Remembers it, in the place of an earlier one of that key, or of the oldest past the limit. The
+ * next answer to a SET or PUT says so, unless it `is_told`. */
+void inst_evicted_add(struct inst_core *core, struct rt_bytes key, uint64_t epoch, bool is_told);
+
+/* NULL when it is not among them. */
+struct inst_evicted *inst_evicted_find(const struct inst_core *core, struct rt_bytes key);
+
+/* The one that is forgotten when `n_before` other keys and then one more are added; NULL when there
+ * is room for them. */
+const struct inst_evicted *inst_evicted_oldest(const struct inst_core *core, size_t n_before);
+
+/* The key is owned again, or nobody asks any more. */
+void inst_evicted_forget(struct inst_core *core, struct rt_bytes key);
+void inst_evicted_forget_all(struct inst_core *core);
+
+/* Adds those that are not told yet to the answer to a SET or PUT. */
+void inst_evicted_tell(struct inst_core *core, struct model_call *call);
+
+/* ---- space.c, again ---- */
 
 /* Runs whoever waits for entries and can have them now. To be called when an op of a row is done.
  */

@@ -103,6 +103,22 @@ Test(record, meta_value_and_dedup_round_trips)
     rt_buffer_deinit(&buffer);
 }
 
+Test(record, evicted_round_trip)
+{
+    struct rt_buffer buffer = {0};
+    uint64_t epoch = 0;
+
+    inst_record_encode_evicted(&buffer, 77);
+    cr_assert_eq(inst_record_decode_evicted(rt_buffer_bytes(&buffer), &epoch, NULL), RT_OK);
+    cr_assert_eq(epoch, 77);
+    for (size_t size = 0; size < buffer.size; size++)
+        cr_assert_eq(inst_record_decode_evicted(rt_bytes_of(buffer.data, size), &epoch, NULL),
+                     RT_DATA_LOSS);
+    buffer.data[0]++;
+    cr_assert_eq(inst_record_decode_evicted(rt_buffer_bytes(&buffer), &epoch, NULL), RT_DATA_LOSS);
+    rt_buffer_deinit(&buffer);
+}
+
 Test(record, value_at_the_limit_and_one_past_it)
 {
     static const uint8_t bytes[MODEL_VALUE_MAX];
@@ -123,6 +139,7 @@ Test(record, names_round_trip_at_the_key_limit)
 {
     uint8_t bytes[MODEL_KEY_MAX + 1];
     static const enum inst_record_kind kinds[] = {INST_RECORD_ROW, INST_RECORD_VALUE,
+                                                  INST_RECORD_SPILL, INST_RECORD_EVICTED,
                                                   INST_RECORD_DEDUP};
 
     memset(bytes, 0xfe, sizeof(bytes));
@@ -145,7 +162,8 @@ Test(record, names_round_trip_at_the_key_limit)
 Test(record, rows_of_a_key_are_neighbours)
 {
     static const char *const keys[] = {"a", "b"};
-    static const enum inst_record_kind kinds[] = {INST_RECORD_ROW, INST_RECORD_VALUE};
+    static const enum inst_record_kind kinds[] = {INST_RECORD_EVICTED, INST_RECORD_ROW,
+                                                  INST_RECORD_SPILL, INST_RECORD_VALUE};
     struct inst_record_key before = {0};
 
     for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {

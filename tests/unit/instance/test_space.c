@@ -693,25 +693,96 @@ Test(space, d8_the_next_answer_says_what_no_answer_said)
     driver_free(driver);
 }
 
+static void evicted(struct driver *driver, unsigned number)
+{
+    char key[16];
+
+    (void)snprintf(key, sizeof(key), "e%04u", number);
+    inst_evicted_add(driver->core, rt_bytes_of_string(key), DRIVER_EPOCH, false);
+}
+
 Test(space, no_more_than_the_limit_of_evicted_keys_is_kept)
 {
-    struct driver *driver = dropping(1);
-    const struct inst_row *a = inst_rows_find(&driver->core->rows, RT_BYTES_LITERAL("a"));
-    const struct inst_row *b = inst_rows_find(&driver->core->rows, RT_BYTES_LITERAL("b"));
+    struct driver *driver = dropping(2);
     struct model_call *call;
 
-    inst_space_evicted(driver->core, b);
-    for (size_t i = 0; i < MODEL_EVICTED_MAX; i++)
-        inst_space_evicted(driver->core, a);
-    test_alloc_fail_after(0, 1);
-    inst_space_evicted(driver->core, b);
-    test_alloc_fail_never();
+    for (unsigned i = 0; i <= MODEL_EVICTED_MAX; i++)
+        evicted(driver, i);
+    evicted(driver, 7);
+    cr_assert_eq(driver->core->n_evicted, MODEL_EVICTED_MAX);
     call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "c", "3"));
     driver_commit_all(driver);
     cr_assert_eq(call->response.data.n_evicted, MODEL_EVICTED_MAX);
-    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("a")));
+    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("e0001")));
+    cr_assert(rt_bytes_equal(call->response.data.evicted[MODEL_EVICTED_MAX - 1],
+                             RT_BYTES_LITERAL("e0007")));
     driver_finish_ok(driver, call);
-    inst_space_evicted(driver->core, b);
+    test_alloc_fail_after(0, 1);
+    evicted(driver, 5000);
+    test_alloc_fail_never();
+    cr_assert_null(inst_evicted_find(driver->core, RT_BYTES_LITERAL("e5000")));
+    driver_free(driver);
+}
+
+Test(space, the_oldest_evicted_key_leaves_the_disk_too)
+{
+    struct driver *driver = dropping(1);
+
+    put(driver, "a", "1");
+    put(driver, "b", "2");
+    cr_assert_not_null(driver_find(driver, "a/e"));
+    for (unsigned i = 1; i < MODEL_EVICTED_MAX; i++)
+        evicted(driver, i);
+    put(driver, "c", "3");
+    cr_assert_null(driver_find(driver, "a/e"));
+    cr_assert_not_null(driver_find(driver, "b/e"));
+    driver_free(driver);
+}
+
+/* The answer that said so got lost, and then the process. */
+Test(space, a_key_that_was_dropped_is_not_taken_for_a_lost_one)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *call;
+
+    put(driver, "a", "1");
+    put(driver, "b", "2");
+    driver->told[driver->n_told++] =
+        (struct model_row){.key = RT_BYTES_LITERAL("a"), .epoch = DRIVER_EPOCH, .key_lost = true};
+    driver_tell(driver, "b", DRIVER_EPOCH);
+    driver_serve(driver);
+    driver_expect(driver, driver_set(driver, "a", "x", 0), MODEL_REASON_NOT_OWNER);
+    driver_expect_value(driver, "b", "2");
+    driver_expect_ok(driver, driver_activate(driver, "a", DRIVER_EPOCH + 100));
+    cr_assert_null(driver_find(driver, "a/e"));
+    call = driver_data(driver, MODEL_CALL_PUT, "a", "again");
+    call->request.data.header.epoch = DRIVER_EPOCH + 100;
+    (void)driver_submit(driver, call);
+    driver_commit_all(driver);
+    cr_assert_eq(call->response.data.n_evicted, 1);
+    cr_assert(rt_bytes_equal(call->response.data.evicted[0], RT_BYTES_LITERAL("b")));
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
+/* The coordinator has learned of it otherwise, and placed the key anew: it must not hear it late.
+ */
+Test(space, a_key_that_is_owned_again_is_not_said_to_be_evicted)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *gone;
+    struct model_call *call;
+
+    put(driver, "a", "1");
+    gone = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "b", "2"));
+    inst_core_cancel(driver->core, gone);
+    driver_commit_all(driver);
+    driver_finish(driver, gone, MODEL_REASON_CANCELLED);
+    driver_expect_ok(driver, driver_activate(driver, "a", DRIVER_EPOCH + 100));
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_PUT, "b", "3"));
+    driver_commit_all(driver);
+    cr_assert_eq(call->response.data.n_evicted, 0);
+    driver_finish_ok(driver, call);
     driver_free(driver);
 }
 
