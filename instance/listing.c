@@ -41,6 +41,7 @@ static bool fill_page(const struct inst_core *core, struct model_call *call, siz
     while ((at = inst_entries_next_used(&core->entries, at)) < core->entries.total) {
         const struct inst_row *owner = row && !core->owners[at] ? row : owner_of(core, at);
 
+        rt_assert(owner);
         if (list->n_entries == page_size) {
             list->more = true;
             break;
