@@ -197,5 +197,29 @@ class Classic(FleetCase):
         self.assertEqual(self.client.read(b"a").key.value, b"0123456789abc")
 
 
+@unittest.skipIf(MISSING, MISSING)
+class DropAndKeep(FleetCase):
+    """--eviction drop under a coordinator that keeps the keys of owners that are down."""
+
+    def setUp(self):
+        self.fleet_ = self.fleet(instances="a", instance_options=[
+            "--eviction", "drop", "--entries", "2", "--entry-size", "10"])
+        self.client = self.session(self.fleet_)
+
+    def test_d8_a_stored_key_is_gone_and_not_lost(self):
+        self.client.put(b"a", b"1")
+        self.client.put(b"b", b"2")
+        self.assertEqual(list(self.client.put(b"c", b"3").key.evicted), [b"a"])
+        self.assertFalse(self.fleet_.status(b"a").known)
+        self.fleet_.kill("a")
+        self.fleet_.start_instance("a")
+        self.assertFalse(self.fleet_.status(b"a").known)
+        self.assertEqual(self.client.read(b"b").key.value, b"2")
+        self.assertEqual(self.client.read(b"c").key.value, b"3")
+        self.assertEqual(list(self.client.put(b"a", b"again").key.evicted), [b"b"])
+        self.assertEqual(self.client.read(b"a").key.value, b"again")
+        self.assertFalse(self.fleet_.status(b"b").known)
+
+
 if __name__ == "__main__":
     tap.main()
