@@ -300,7 +300,7 @@ Test(service, is_not_ready_any_more_once_it_stops)
 static void stop_in_two_steps(void)
 {
     host_service_ready(&service);
-    check_health(SERVING);
+    ask_until_serving();
     signal_myself(SIGTERM);
     latch_wait(&stops, 1);
     check_health(NOT_SERVING);
