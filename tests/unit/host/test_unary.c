@@ -153,20 +153,28 @@ Test(unary, a_client_that_cancels_is_told_to_the_core_once)
     tear_down();
 }
 
-Test(unary, a_deadline_is_told_to_the_core_once)
+/* A busy machine may let a deadline pass before the call is at the server: then a longer one. */
+static void let_a_held_call_time_out(void)
 {
     struct client_call call;
 
+    for (uint32_t timeout_ms = 50; latch_count(&node->core.submits) == 0; timeout_ms *= 4) {
+        client_call_start(&rig, &call, MODEL_CALL_SET, 1, timeout_ms);
+        client_call_wait(&call);
+        cr_assert_eq(call.response.code, RT_DEADLINE_EXCEEDED);
+        cr_assert_eq(call.response.error.applied, MODEL_APPLIED_MAYBE);
+        client_call_deinit(&call);
+    }
+}
+
+Test(unary, a_deadline_is_told_to_the_core_once)
+{
     set_up(FAKE_HOLD);
-    client_call_start(&rig, &call, MODEL_CALL_SET, 1, 50);
-    client_call_wait(&call);
-    cr_assert_eq(call.response.code, RT_DEADLINE_EXCEEDED);
-    cr_assert_eq(call.response.error.applied, MODEL_APPLIED_MAYBE);
+    let_a_held_call_time_out();
     latch_wait(&node->core.cancels, 1);
     host_node_step(node, fake_answer_all, NULL);
-    client_call_deinit(&call);
     tear_down();
-    cr_assert_eq(latch_count(&node->core.cancels), 1);
+    cr_assert_eq(latch_count(&node->core.cancels), latch_count(&node->core.submits));
 }
 
 Test(unary, may_be_answered_inside_the_cancellation)

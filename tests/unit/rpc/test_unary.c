@@ -133,13 +133,15 @@ Test(unary, deadline_expires_on_both_ends)
 
     setup();
     item_init(&item, ECHO_HOLD, NULL, 0);
-    cr_assert_eq(rig_call(&rig, "Unary", &item, 100, &answer), RT_DEADLINE_EXCEEDED);
+    /* A busy machine may let a deadline pass before the call is at the server. */
+    for (uint32_t timeout_ms = 100; latch_count(&rig.echo.holds) == 0; timeout_ms *= 4)
+        cr_assert_eq(rig_call(&rig, "Unary", &item, timeout_ms, &answer), RT_DEADLINE_EXCEEDED);
     latch_wait(&rig.echo.cancels, 1);
     cr_assert(rpc_call_is_cancelled(rig.echo.held[0]));
     latch_wait(&rig.failures, 1);
     rig_answer_held(&rig);
     teardown();
-    cr_assert_eq(latch_count(&rig.echo.cancels), 1);
+    cr_assert_eq(latch_count(&rig.echo.cancels), latch_count(&rig.echo.holds));
 }
 
 Test(unary, client_cancel_is_seen_by_the_server)
