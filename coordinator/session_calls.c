@@ -7,6 +7,10 @@
 
 #include "coordinator/locks.h"
 
+enum {
+    RELEASE_WAIT_US = 500000 /* how long CloseSession's answer waits for the locks to be free */
+};
+
 static uint64_t may_end_at(const struct coord_core *core, const struct coord_session *session)
 {
     uint64_t at_us = model_lease_dead_at(&core->config.session_lease, session->last_grant_us);
@@ -177,6 +181,25 @@ static void clean_up(struct coord_core *core, struct coord_session *session, boo
     coord_tasks_wake(core, &session->calls);
 }
 
+static void reply_closed(struct coord_core *core, struct coord_task *task)
+{
+    model_response_ok(&task->call->response, MODEL_CALL_CLOSE_SESSION);
+    coord_task_reply(core, task);
+    coord_task_finish(core, task);
+}
+
+/* The session of the task has ended. */
+static void reply_when_released(struct coord_core *core, struct coord_task *task)
+{
+    struct coord_session *session = task->session;
+
+    if (session->row.has_ended || rt_list_is_empty(&session->held))
+        reply_closed(core, task);
+    else
+        coord_task_wait_until(core, task, &session->calls, MODEL_REASON_DEADLINE_EXCEEDED,
+                              coord_now_us(core) + RELEASE_WAIT_US, reply_closed);
+}
+
 static void end_session(struct coord_core *core, struct coord_task *task);
 
 static void on_session_ended(struct coord_core *core, struct coord_task *task)
@@ -187,8 +210,8 @@ static void on_session_ended(struct coord_core *core, struct coord_task *task)
         session->row.has_ended = session->keeps_locks;
         clean_up(core, session, session->keeps_locks);
         if (task->call) {
-            model_response_ok(&task->call->response, MODEL_CALL_CLOSE_SESSION);
-            coord_task_reply(core, task);
+            reply_when_released(core, task);
+            return;
         }
     } else if (task->outcome == STORE_FULL && !task->call) {
         coord_task_pause(core, task, end_session);
@@ -253,10 +276,13 @@ void coord_session_close(struct coord_core *core, struct coord_task *task)
                         coord_session_close);
         return;
     }
-    if (!session || session->state != COORD_SESSION_OPEN) {
-        model_response_ok(&task->call->response, MODEL_CALL_CLOSE_SESSION);
-        coord_task_reply(core, task);
-        coord_task_finish(core, task);
+    if (!session || session->state == COORD_SESSION_OPENING) {
+        reply_closed(core, task);
+        return;
+    }
+    if (session->state == COORD_SESSION_ENDED) {
+        coord_task_set_session(task, session);
+        reply_when_released(core, task);
         return;
     }
     if (core->mode == COORD_MODE_READ_ONLY) {

@@ -41,7 +41,7 @@ struct coord_session {
     struct rt_list held;  /* coord_key_extra.held_link */
     struct rt_list waits; /* coord_waiter.session_link */
     struct rt_list tasks; /* coord_task.session_link: work for it under way */
-    struct rt_list calls; /* coord_task.wait_link: OpenSession calls that wait for its row */
+    struct rt_list calls; /* coord_task.wait_link: calls that wait for its row or its locks */
     struct coord_attempt attempts[COORD_DONE_MAX];
     size_t next_attempt;
 };

@@ -49,6 +49,8 @@ static void unlock_key(struct coord_core *core, struct coord_key *key)
     rt_list_remove(&key->extra->held_link);
     key->extra->holder = NULL;
     key->extra->token = 0;
+    if (rt_list_is_empty(&holder->held))
+        coord_tasks_wake(core, &holder->calls);
     coord_sessions_tidy(&core->sessions, holder);
 }
 

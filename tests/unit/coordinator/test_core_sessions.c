@@ -176,6 +176,58 @@ Test(core_sessions, C38_a_session_that_ends_frees_its_locks_and_wakes_the_next)
     driver_deinit(&d);
 }
 
+static struct model_call *start_closing_a(void)
+{
+    struct model_call *close = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
+
+    close->request.session.session_id = a.id;
+    driver_submit(&d, close);
+    return close;
+}
+
+Test(core_sessions, a_close_is_answered_when_the_locks_are_free)
+{
+    struct model_call *close;
+    struct model_call *again;
+
+    begin();
+    driver_expect(run(&a, MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
+    driver_expect(run(&a, MODEL_STATEMENT_GET, "l"), MODEL_REASON_NONE);
+    d.auto_commit = false;
+    close = start_closing_a();
+    driver_commit(&d, STORE_COMMITTED); /* its row */
+    again = start_closing_a();
+    driver_commit(&d, STORE_COMMITTED); /* one lock */
+    cr_assert_not(driver_is_answered(close));
+    cr_assert_not(driver_is_answered(again));
+    driver_commit(&d, STORE_COMMITTED); /* the other */
+    driver_expect(finish(close), MODEL_REASON_NONE);
+    driver_expect(finish(again), MODEL_REASON_NONE);
+    d.auto_commit = true;
+    cr_assert_eq(driver_get(&d, &b, "k"), MODEL_OUTCOME_DONE);
+    cr_assert_eq(driver_get(&d, &b, "l"), MODEL_OUTCOME_DONE);
+    driver_deinit(&d);
+}
+
+Test(core_sessions, a_close_does_not_wait_for_ever_for_a_lock_to_be_free)
+{
+    struct model_call *close;
+
+    begin();
+    driver_expect(run(&a, MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
+    d.auto_commit = false;
+    close = start_closing_a();
+    driver_commit(&d, STORE_COMMITTED);
+    driver_sleep_ms(&d, 490);
+    cr_assert_not(driver_is_answered(close));
+    driver_sleep_ms(&d, 10);
+    driver_expect(finish(close), MODEL_REASON_NONE);
+    driver_commit(&d, STORE_COMMITTED);
+    d.auto_commit = true;
+    cr_assert_eq(driver_get(&d, &b, "k"), MODEL_OUTCOME_DONE);
+    driver_deinit(&d);
+}
+
 Test(core_sessions, a_late_set_of_a_session_that_ended_is_fenced)
 {
     struct model_call *call;
@@ -232,13 +284,9 @@ Test(core_sessions, rule1_nothing_is_granted_once_the_end_is_submitted)
 
     begin();
     d.auto_commit = false;
-    close = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
-    close->request.session.session_id = a.id;
-    driver_submit(&d, close);
+    close = start_closing_a();
     driver_expect(run(&a, MODEL_STATEMENT_GET, "k"), MODEL_REASON_SESSION_UNKNOWN);
-    again = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
-    again->request.session.session_id = a.id;
-    driver_submit(&d, again);
+    again = start_closing_a();
     cr_assert_not(driver_is_answered(again));
     driver_commit(&d, STORE_COMMITTED);
     driver_expect(finish(close), MODEL_REASON_NONE);
@@ -255,9 +303,7 @@ Test(core_sessions, a_close_that_finds_the_disk_full_changes_nothing)
     begin();
     driver_expect(run(&a, MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
     d.auto_commit = false;
-    close = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
-    close->request.session.session_id = a.id;
-    driver_submit(&d, close);
+    close = start_closing_a();
     driver_commit(&d, STORE_FULL);
     driver_expect(finish(close), MODEL_REASON_DISK_FULL);
     d.auto_commit = true;
