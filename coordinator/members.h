@@ -36,6 +36,7 @@ struct coord_member {
     uint64_t entries_expected; /* that values on their way to it will take */
     size_t candidate;          /* index of it among the candidates, from 1; 0 = it is none */
     size_t n_keys;             /* that the key table attributes to it */
+    size_t n_evictions;        /* keys under way out of the table, as its Renew told */
     struct coord_reconcile reconcile;
     struct coord_timer timer; /* when it may be declared dead */
     struct rt_list parked;    /* coord_task.wait_link: until its state changes */

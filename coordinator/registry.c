@@ -5,6 +5,7 @@
  */
 #include "coordinator/registry.h"
 
+#include "coordinator/evict.h"
 #include "coordinator/watch.h"
 
 static uint64_t dead_at(const struct coord_core *core, const struct coord_member *member)
@@ -180,6 +181,7 @@ void coord_registry_renew(struct coord_core *core, struct coord_task *task)
         coord_members_set_free(&core->members, member, request->entries_free);
         model_response_ok(response, MODEL_CALL_RENEW);
         response->renew.lease_ms = core->config.member_lease.duration_us / 1000;
+        coord_evict_renewed(core, member, task->call);
         coord_task_reply(core, task);
     }
     coord_task_finish(core, task);

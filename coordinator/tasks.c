@@ -121,6 +121,8 @@ static void tell_evictor(struct coord_core *core, struct coord_task *task)
 {
     struct coord_task *evictor = task->evictor;
 
+    if (task->renewed)
+        task->renewed->n_evictions--;
     if (!evictor)
         return;
     rt_list_remove(&task->evict_link);

@@ -69,6 +69,7 @@ struct coord_task {
     struct rt_list evictions;   /* coord_task.evict_link: what the task waits for */
     struct rt_list evict_link;
     struct coord_task *evictor;           /* the task that waits for this one; NULL = none */
+    struct coord_member *renewed;         /* counts this one among its evictions; NULL = none */
     enum model_distribution distribution; /* to be set */
     uint64_t token;                       /* of the lock it works under */
     uint64_t epoch;

@@ -1,8 +1,9 @@
 /*
  * Keys that were dropped to make room: see state.h. Invariant: at most one entry a key, at most
- * MODEL_EVICTED_MAX in all, and none of a key that is owned again. Whatever is left out, for want
- * of memory or past the limit, the coordinator finds at the key's next access. Under the core's
- * lock.
+ * MODEL_EVICTED_MAX in all, and none of a key that is owned again. Each is told twice: in the
+ * answer to a write, which may get lost, and in every Renew until the coordinator says that it
+ * knows. Whatever is left out, for want of memory or past the limit, it finds at the key's next
+ * access. Under the core's lock.
  */
 #include "instance/state.h"
 #include "runtime/base/alloc.h"
@@ -43,6 +44,7 @@ static void forget(struct inst_core *core, struct inst_evicted *evicted)
     rt_list_remove(&evicted->link);
     core->n_evicted--;
     core->n_untold -= !evicted->is_told;
+    core->n_unknown -= !evicted->is_known;
     (void)rt_free(evicted);
 }
 
@@ -75,6 +77,7 @@ void inst_evicted_add(struct inst_core *core, struct rt_bytes key, uint64_t epoc
     rt_list_push_back(&core->evicted, &evicted->link);
     core->n_evicted++;
     core->n_untold += !is_told;
+    core->n_unknown++;
 }
 
 void inst_evicted_tell(struct inst_core *core, struct model_call *call)
@@ -96,5 +99,46 @@ void inst_evicted_tell(struct inst_core *core, struct model_call *call)
         data->n_evicted++;
         evicted->is_told = true;
         core->n_untold--;
+    }
+}
+
+void inst_evicted_repeat(const struct inst_core *core, struct model_call *call)
+{
+    struct model_renew_request *renew = &call->request.renew;
+
+    if (core->n_unknown == 0)
+        return;
+    renew->evicted = rt_arena_alloc(&call->arena, core->n_unknown * sizeof(*renew->evicted));
+    if (!renew->evicted)
+        return;
+    rt_list_for_each (node, &core->evicted) {
+        const struct inst_evicted *evicted = entry_of(node);
+        struct model_evicted *told = &renew->evicted[renew->n_evicted];
+
+        if (evicted->is_known)
+            continue;
+        if (!rt_arena_copy(&call->arena, key_of(evicted), &told->key))
+            break;
+        told->epoch = evicted->epoch;
+        renew->n_evicted++;
+    }
+}
+
+void inst_evicted_known(struct inst_core *core, const uint64_t *epochs, size_t n_epochs)
+{
+    size_t i = 0;
+
+    /* Both are in the order in which they were told. */
+    rt_list_for_each (node, &core->evicted) {
+        struct inst_evicted *evicted = entry_of(node);
+        size_t at = i;
+
+        while (at < n_epochs && epochs[at] != evicted->epoch)
+            at++;
+        if (at == n_epochs)
+            continue;
+        core->n_unknown -= !evicted->is_known;
+        evicted->is_known = true;
+        i = at + 1;
     }
 }

@@ -243,6 +243,7 @@ void inst_registry_renew(struct inst_core *core)
         .n_operations = core->n_operations,
     };
     inst_registry_copy_name(core, request->name);
+    inst_evicted_repeat(core, call);
     inst_membership_renew_sent(&core->membership, core->now_us);
 }
 
@@ -285,6 +286,7 @@ static void on_renew(struct inst_core *core, const struct model_response *respon
         return;
     }
     inst_membership_renew_granted(&core->membership, &lease, outbound->sent_us);
+    inst_evicted_known(core, response->renew.evicted_epochs, response->renew.n_evicted_epochs);
     tell_of_grant(core);
     if (state == INST_MEMBERSHIP_LEASING)
         inst_membership_move(&core->membership, INST_MEMBERSHIP_SERVING, inst_now(core));

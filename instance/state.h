@@ -99,7 +99,8 @@ static inline bool inst_op_evicts(const struct inst_op *op)
 struct inst_evicted {
     struct rt_list link; /* inst_core.evicted */
     uint64_t epoch;
-    bool is_told;
+    bool is_told;  /* in the answer to a write */
+    bool is_known; /* the coordinator says that it does not take the key for ours */
     size_t key_size;
     uint8_t key[];
 };
@@ -151,6 +152,7 @@ struct inst_core {
     struct rt_list evicted; /* inst_evicted.link: owned; oldest first, at most MODEL_EVICTED_MAX */
     size_t n_evicted;
     size_t n_untold;
+    size_t n_unknown;
     const struct inst_row *loaded_row; /* its value was read back, while its call runs */
     struct rt_bytes loaded;            /* valid with loaded_row */
     struct inst_rows rows;
@@ -308,6 +310,12 @@ void inst_evicted_forget_all(struct inst_core *core);
 
 /* Adds those that are not told yet to the answer to a SET or PUT. */
 void inst_evicted_tell(struct inst_core *core, struct model_call *call);
+
+/* Adds those that the coordinator may not know of to a Renew. */
+void inst_evicted_repeat(const struct inst_core *core, struct model_call *call);
+
+/* The answer to a Renew names these of them: they are not repeated. */
+void inst_evicted_known(struct inst_core *core, const uint64_t *epochs, size_t n_epochs);
 
 /* ---- space.c, again ---- */
 

@@ -123,7 +123,7 @@ static const struct limit at_an_instance[] = {
     {"waiting calls in all", INST_WAITS_MAX, COUNT, "instance/wait.c", "LIMIT_REACHED"},
     {"unknown keys being asked about", INST_PULLS_MAX, COUNT, "instance/pull.c",
      "refused as without asking"},
-    {"dropped keys that one answer names", MODEL_EVICTED_MAX, COUNT, "instance/space.c",
+    {"dropped keys that one answer or Renew names", MODEL_EVICTED_MAX, COUNT, "instance/evicted.c",
      "the oldest are left out; who asks for them learns it"},
     {"remembered requests of one client", INST_DEDUP_PER_CLIENT_MAX, COUNT, "instance/dedup.c",
      "the oldest is forgotten"},

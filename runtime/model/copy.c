@@ -59,6 +59,13 @@ static void copy_reconcile_request(struct copier *copier, struct model_reconcile
         copy_bytes(copier, &reconcile->rows[i].key);
 }
 
+static void copy_renew_request(struct copier *copier, struct model_renew_request *renew)
+{
+    renew->evicted = copy_array(copier, renew->evicted, renew->n_evicted, sizeof(*renew->evicted));
+    for (size_t i = 0; renew->evicted && i < renew->n_evicted; i++)
+        copy_bytes(copier, &renew->evicted[i].key);
+}
+
 static void copy_pull_rows_request(struct copier *copier, struct model_pull_rows_request *pull)
 {
     pull->keys = copy_array(copier, pull->keys, pull->n_keys, sizeof(*pull->keys));
@@ -145,6 +152,9 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_RECONCILE:
         copy_reconcile_request(copier, &copy->reconcile);
         break;
+    case MODEL_CALL_RENEW:
+        copy_renew_request(copier, &copy->renew);
+        break;
     case MODEL_CALL_PULL_ROWS:
         copy_pull_rows_request(copier, &copy->pull_rows);
         break;
@@ -177,7 +187,6 @@ static void copy_request(struct copier *copier, struct model_request *copy)
         copy_bytes(copier, only_bytes_of(copy));
         break;
     case MODEL_CALL_REGISTER:
-    case MODEL_CALL_RENEW:
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_LIST_ENTRIES:
@@ -227,6 +236,18 @@ static void copy_watch_routes(struct copier *copier, struct model_watch_routes_r
         copy_bytes(copier, &watch->keys[i].key);
 }
 
+static void copy_renew(struct copier *copier, struct model_renew_response *renew)
+{
+    renew->evicted_epochs =
+        copy_array(copier, renew->evicted_epochs, renew->n_evicted_epochs, sizeof(uint64_t));
+}
+
+static void copy_list_instances(struct copier *copier, struct model_list_instances_response *list)
+{
+    list->instances =
+        copy_array(copier, list->instances, list->n_instances, sizeof(*list->instances));
+}
+
 static void copy_list_keys(struct copier *copier, struct model_list_keys_response *list)
 {
     list->keys = copy_array(copier, list->keys, list->n_keys, sizeof(*list->keys));
@@ -247,6 +268,9 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     switch (kind) {
     case MODEL_CALL_RECONCILE:
         copy_rows(copier, &copy->reconcile.rows, copy->reconcile.n_rows);
+        break;
+    case MODEL_CALL_RENEW:
+        copy_renew(copier, &copy->renew);
         break;
     case MODEL_CALL_PULL_ROWS:
         copy_rows(copier, &copy->pull_rows.rows, copy->pull_rows.n_rows);
@@ -273,9 +297,7 @@ static void copy_response(struct copier *copier, struct model_response *copy,
         copy_watch_routes(copier, &copy->watch_routes);
         break;
     case MODEL_CALL_LIST_INSTANCES:
-        copy->list_instances.instances =
-            copy_array(copier, copy->list_instances.instances, copy->list_instances.n_instances,
-                       sizeof(struct model_instance_info));
+        copy_list_instances(copier, &copy->list_instances);
         break;
     case MODEL_CALL_KEY_STATUS:
         copy_key_status(copier, &copy->key_status);
@@ -287,7 +309,6 @@ static void copy_response(struct copier *copier, struct model_response *copy,
         copy_list_entries(copier, &copy->list_entries);
         break;
     case MODEL_CALL_REGISTER:
-    case MODEL_CALL_RENEW:
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
     case MODEL_CALL_INSTANCE_STATUS:

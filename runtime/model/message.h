@@ -148,6 +148,12 @@ struct model_reconcile_response {
     bool done;
 };
 
+/* An ownership that its owner gave up to make room. */
+struct model_evicted {
+    struct rt_bytes key;
+    uint64_t epoch;
+};
+
 struct model_renew_request {
     char name[MODEL_NAME_MAX + 1];
     uint64_t incarnation;
@@ -157,10 +163,15 @@ struct model_renew_request {
     uint64_t entries_total;
     uint64_t n_keys;
     uint64_t n_operations; /* since the process started */
+    struct model_evicted
+        *evicted; /* at most MODEL_EVICTED_MAX; repeated until an answer names it */
+    size_t n_evicted;
 };
 
 struct model_renew_response {
     uint64_t lease_ms;
+    uint64_t *evicted_epochs; /* of the request's evicted, those that no key has any more */
+    size_t n_evicted_epochs;  /* at most MODEL_EVICTED_MAX */
 };
 
 struct model_leave_request {

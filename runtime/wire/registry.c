@@ -172,13 +172,29 @@ static void take_reconcile_response(struct wire_input *in, const void *pointer,
 
 /* ---- Renew ---- */
 
+static bool put_evicted_keys(Redistinto__V1__RenewRequest *message,
+                             const struct model_renew_request *renew, struct rt_arena *arena)
+{
+    if (renew->n_evicted == 0)
+        return true;
+    message->evicted =
+        wire_put_list(arena, &redistinto__v1__evicted_key__descriptor, renew->n_evicted);
+    if (!message->evicted)
+        return false;
+    message->n_evicted = renew->n_evicted;
+    for (size_t i = 0; i < renew->n_evicted; i++) {
+        message->evicted[i]->key = wire_put_bytes(renew->evicted[i].key);
+        message->evicted[i]->epoch = renew->evicted[i].epoch;
+    }
+    return true;
+}
+
 static bool fill_renew_request(const struct model_request *request, struct rt_arena *arena,
                                void *pointer)
 {
     const struct model_renew_request *renew = &request->renew;
     Redistinto__V1__RenewRequest *message = pointer;
 
-    (void)arena;
     message->name = (char *)renew->name;
     message->incarnation = renew->incarnation;
     message->boot_id = wire_put_id(&renew->boot_id);
@@ -187,7 +203,20 @@ static bool fill_renew_request(const struct model_request *request, struct rt_ar
     message->entries_total = renew->entries_total;
     message->n_keys = renew->n_keys;
     message->n_operations = renew->n_operations;
-    return true;
+    return put_evicted_keys(message, renew, arena);
+}
+
+static void take_evicted_keys(struct wire_input *in, const Redistinto__V1__RenewRequest *message,
+                              struct model_renew_request *renew)
+{
+    renew->evicted = wire_list_begin(in, "evicted", message->n_evicted, MODEL_EVICTED_MAX,
+                                     sizeof(*renew->evicted));
+    renew->n_evicted = renew->evicted ? message->n_evicted : 0;
+    for (in->index = 0; in->index < renew->n_evicted; in->index++) {
+        wire_take_key(in, "key", &message->evicted[in->index]->key, &renew->evicted[in->index].key);
+        renew->evicted[in->index].epoch = message->evicted[in->index]->epoch;
+    }
+    wire_list_end(in);
 }
 
 static void take_renew_request(struct wire_input *in, const void *pointer,
@@ -204,21 +233,35 @@ static void take_renew_request(struct wire_input *in, const void *pointer,
     renew->entries_total = message->entries_total;
     renew->n_keys = message->n_keys;
     renew->n_operations = message->n_operations;
+    take_evicted_keys(in, message, renew);
 }
 
 static bool fill_renew_response(const struct model_response *response, struct rt_arena *arena,
                                 void *pointer)
 {
+    const struct model_renew_response *renew = &response->renew;
+    Redistinto__V1__RenewResponse *message = pointer;
+
     (void)arena;
-    ((Redistinto__V1__RenewResponse *)pointer)->lease_ms = response->renew.lease_ms;
+    message->lease_ms = renew->lease_ms;
+    message->n_evicted_epochs = renew->n_evicted_epochs;
+    message->evicted_epochs = renew->evicted_epochs;
     return true;
 }
 
 static void take_renew_response(struct wire_input *in, const void *pointer,
                                 struct model_response *response)
 {
-    (void)in;
-    response->renew.lease_ms = ((const Redistinto__V1__RenewResponse *)pointer)->lease_ms;
+    const Redistinto__V1__RenewResponse *message = pointer;
+    struct model_renew_response *renew = &response->renew;
+
+    renew->lease_ms = message->lease_ms;
+    renew->evicted_epochs = wire_list_begin(in, "evicted_epochs", message->n_evicted_epochs,
+                                            MODEL_EVICTED_MAX, sizeof(*renew->evicted_epochs));
+    renew->n_evicted_epochs = renew->evicted_epochs ? message->n_evicted_epochs : 0;
+    for (size_t i = 0; i < renew->n_evicted_epochs; i++)
+        renew->evicted_epochs[i] = message->evicted_epochs[i];
+    wire_list_end(in);
 }
 
 /* ---- Leave ---- */

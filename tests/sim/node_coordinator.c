@@ -1,8 +1,10 @@
 /*
  * The coordinator's process: its core, loaded from the disk. After each commit the simulator asks
- * it who is alive, as an operator would, and the checker compares. Invariant: at most one probe is
- * inside. One thread.
+ * it who is alive, as an operator would, and the checker compares; once all is quiet it is asked
+ * for the status of every key. Invariant: at most one probe of each of these is inside. One thread.
  */
+#include <inttypes.h>
+
 #include "coordinator/core.h"
 #include "runtime/base/alloc.h"
 #include "tests/sim/world.h"
@@ -11,6 +13,8 @@ struct coordinator {
     struct coord_core *core;
     struct model_call probe;
     bool is_probing;
+    struct model_call looks[SIM_KEYS_MAX];
+    unsigned n_looks; /* not answered */
 };
 
 static struct coordinator *coordinator_of(struct sim_node *node)
@@ -57,6 +61,8 @@ static void coordinator_destroy(struct sim_node *node)
 
     coordinator->core = coord_core_free(coordinator->core);
     model_call_deinit(&coordinator->probe);
+    for (unsigned i = 0; i < SIM_KEYS_MAX; i++)
+        model_call_deinit(&coordinator->looks[i]);
     (void)rt_free(coordinator);
 }
 
@@ -89,10 +95,60 @@ static void coordinator_txn_done(struct sim_node *node, struct store_txn *txn)
     coord_core_submit(coordinator->core, &coordinator->probe);
 }
 
+static void on_look(void *ctx)
+{
+    struct sim_node *node = ctx;
+    struct coordinator *coordinator = coordinator_of(node);
+
+    coordinator->n_looks = node->world->plan.n_keys;
+    for (uint8_t key = 0; key < node->world->plan.n_keys; key++) {
+        struct model_call *call = &coordinator->looks[key];
+
+        model_call_init(call, MODEL_CALL_KEY_STATUS);
+        call->request.key_status.key = sim_world_key(key);
+        coord_core_submit(coordinator->core, call);
+    }
+}
+
+static void on_down(void *ctx)
+{
+    (void)ctx;
+}
+
+void sim_coordinator_look(struct sim_node *node)
+{
+    sim_node_happen(node, on_look, on_down, node);
+}
+
+bool sim_coordinator_has_looked(struct sim_node *node)
+{
+    return coordinator_of(node)->n_looks == 0;
+}
+
+/* Everything works and everybody had time to tell: what the table says of a key is so. */
+static void looked(struct sim_node *node, struct model_call *call)
+{
+    const struct model_key_status_response *status = &call->response.key_status;
+    uint8_t key = sim_world_key_index(call->request.key_status.key);
+
+    if (call->response.code != RT_OK)
+        sim_world_violation(node->world, "liveness", key, "its status was refused: %s",
+                            call->response.error.message);
+    else if (status->known && status->value_unavailable)
+        sim_world_violation(node->world, "evicted", key,
+                            "%s is said to own it at epoch %" PRIu64 ", and does not",
+                            status->owner, status->epoch);
+    coordinator_of(node)->n_looks--;
+}
+
 void sim_coordinator_probed(struct sim_node *node, struct model_call *call)
 {
     struct coordinator *coordinator = coordinator_of(node);
 
+    if (call != &coordinator->probe) {
+        looked(node, call);
+        return;
+    }
     rt_assert(call == &coordinator->probe);
     if (call->response.code == RT_OK)
         sim_checker_on_members(&node->world->checker, &call->response.list_instances);

@@ -153,6 +153,20 @@ static uint64_t recovery_us(const struct sim_world *world)
            8 * (uint64_t)SECOND_US;
 }
 
+static bool has_looked(struct sim_world *world)
+{
+    return sim_coordinator_has_looked(sim_world_coordinator(world));
+}
+
+/* What an operator sees now. */
+static void look(struct sim_world *world)
+{
+    sim_coordinator_look(sim_world_coordinator(world));
+    advance(world, world->now_us + 8 * (uint64_t)SECOND_US, has_looked);
+    if (!world->is_failed && !has_looked(world))
+        sim_world_violation(world, "liveness", SIM_NO_KEY, "the status of a key was not answered");
+}
+
 static void rest(struct sim_world *world)
 {
     world->is_stopping = true;
@@ -167,6 +181,8 @@ static void rest(struct sim_world *world)
             sim_world_violation(world, "I13", SIM_NO_KEY, "%s never answered %u calls",
                                 world->nodes[i].name, n);
     }
+    if (!world->is_failed)
+        look(world);
 }
 
 static void verify(struct sim_world *world)

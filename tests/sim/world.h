@@ -148,8 +148,12 @@ void sim_faults_start(struct sim_world *world);
 /* Ends every fault; nodes that are down start again. */
 void sim_faults_heal(struct sim_world *world);
 
-/* A LIST_INSTANCES answer that the simulator asked the coordinator for, to see who is alive. */
+/* An answer that the simulator asked the coordinator for: who is alive, or how a key is. */
 void sim_coordinator_probed(struct sim_node *node, struct model_call *call);
+
+/* Asks for the status of every key, once everybody has recovered; checks the answers. */
+void sim_coordinator_look(struct sim_node *node);
+bool sim_coordinator_has_looked(struct sim_node *node);
 
 /* Client has no statement under way and no session to close. */
 bool sim_client_is_idle(const struct sim_node *node);

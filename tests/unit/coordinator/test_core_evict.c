@@ -9,12 +9,13 @@ static struct driver d;
 static struct driver_session a;
 static struct driver_session b;
 static struct rt_bytes victims[2];
+static uint64_t incarnation;
 
 static void begin(void)
 {
     driver_init(&d);
     driver_restart(&d, false);
-    (void)driver_join(&d, "A", 1);
+    incarnation = driver_join(&d, "A", 1);
     a = driver_open(&d, "esi-a");
     b = driver_open(&d, "esi-b");
 }
@@ -368,4 +369,159 @@ Test(core_evict, an_end_in_the_middle_frees_everything)
     call = write_evicting(&a, MODEL_STATEMENT_SET, "k", "v1", "v2");
     driver_deinit(&d);
     (void)driver_free_call(call);
+}
+
+/* ---- told again in Renew --------------------------------------------------------------------- */
+
+/* Renews, saying that the key's ownership was dropped; gives the epochs that the answer names. */
+static struct model_call *renew_evicting(const char *key, uint64_t epoch)
+{
+    static struct model_evicted evicted;
+    struct model_call *call = driver_new_call(&d, MODEL_CALL_RENEW);
+
+    driver_renew_begin(&d, "A", incarnation, &call->request.renew);
+    evicted = (struct model_evicted){rt_bytes_of_string(key), epoch};
+    call->request.renew.evicted = &evicted;
+    call->request.renew.n_evicted = 1;
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    return call;
+}
+
+static void expect_known(const char *key, uint64_t epoch, bool is_known)
+{
+    struct model_call *call = renew_evicting(key, epoch);
+
+    cr_assert_eq(call->response.renew.n_evicted_epochs, is_known ? 1 : 0);
+    if (is_known)
+        cr_assert_eq(call->response.renew.evicted_epochs[0], epoch);
+    (void)driver_free_call(call);
+}
+
+static uint64_t epoch_of(const char *name)
+{
+    uint64_t epoch = 0;
+
+    for (size_t i = 0; i < d.n_keys; i++)
+        if (strcmp(d.keys[i].name, name) == 0)
+            epoch = d.keys[i].epoch;
+    cr_assert_neq(epoch, 0, "%s is nowhere", name);
+    return epoch;
+}
+
+Test(core_evict, D8_renew_tells_what_no_answer_told)
+{
+    uint64_t epoch;
+
+    begin();
+    make_key(&a, "v", true);
+    epoch = epoch_of("v");
+    forget("v");
+    expect_known("v", epoch, false);
+    driver_expect_owner(&d, "v", "?");
+    expect_known("v", epoch, true);
+    driver_restart(&d, false);
+    driver_expect_owner(&d, "v", "?");
+    driver_expect(run(&b, MODEL_STATEMENT_STORE, "v"), MODEL_REASON_KEY_NOT_IDENTIFIED);
+    make_key(&b, "v", true);
+    driver_deinit(&d);
+}
+
+/* Without it such a key would be its owner's for ever. */
+Test(core_evict, renew_also_tells_of_what_may_be_stored_in_the_default_profile)
+{
+    uint64_t epoch;
+
+    begin();
+    d.config.owner_down = COORD_OWNER_DOWN_KEEP;
+    driver_restart(&d, false);
+    make_key(&a, "v", true);
+    epoch = epoch_of("v");
+    forget("v");
+    expect_known("v", epoch, false);
+    driver_expect_owner(&d, "v", "?");
+    driver_deinit(&d);
+}
+
+Test(core_evict, renew_says_nothing_of_a_newer_ownership_or_of_another_key)
+{
+    uint64_t epoch;
+
+    begin();
+    make_key(&a, "v", false);
+    epoch = epoch_of("v");
+    expect_known("v", epoch - 1, true);
+    expect_known("v", epoch + 1, true);
+    expect_known("unknown", epoch, true);
+    expect_known("", epoch, true);
+    (void)driver_join(&d, "B", 1);
+    make_key(&a, "other", false);
+    driver_expect_owner(&d, "other", "B");
+    expect_known("other", epoch_of("other"), true);
+    driver_settle(&d);
+    driver_expect_owner(&d, "v", "A");
+    driver_expect_owner(&d, "other", "B");
+    driver_deinit(&d);
+}
+
+/* One deletion at a time, and the lease does not wait for it. */
+Test(core_evict, renew_does_not_wait_for_the_deletion_and_repeats_none)
+{
+    uint64_t epoch;
+
+    begin();
+    make_key(&a, "v", false);
+    epoch = epoch_of("v");
+    d.auto_commit = false;
+    expect_known("v", epoch, false);
+    expect_known("v", epoch, false);
+    cr_assert_eq(driver_n_txns(&d), 1);
+    driver_commit(&d, STORE_FULL);
+    driver_expect_owner(&d, "v", "A");
+    expect_known("v", epoch, false);
+    cr_assert_eq(driver_n_txns(&d), 1);
+    driver_commit(&d, STORE_COMMITTED);
+    expect_known("v", epoch, true);
+    driver_expect_owner(&d, "v", "?");
+    driver_deinit(&d);
+}
+
+Test(core_evict, renew_with_as_many_as_there_may_be)
+{
+    static struct model_evicted evicted[MODEL_EVICTED_MAX];
+    struct model_call *call;
+
+    begin();
+    make_key(&a, "v", false);
+    for (size_t i = 0; i < MODEL_EVICTED_MAX; i++)
+        evicted[i] = (struct model_evicted){RT_BYTES_LITERAL("gone"), i + 1};
+    evicted[MODEL_EVICTED_MAX - 1] = (struct model_evicted){RT_BYTES_LITERAL("v"), epoch_of("v")};
+    call = driver_new_call(&d, MODEL_CALL_RENEW);
+    driver_renew_begin(&d, "A", incarnation, &call->request.renew);
+    call->request.renew.evicted = evicted;
+    call->request.renew.n_evicted = MODEL_EVICTED_MAX;
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    cr_assert_eq(call->response.renew.n_evicted_epochs, MODEL_EVICTED_MAX - 1);
+    driver_expect_owner(&d, "v", "?");
+    (void)driver_free_call(call);
+    driver_deinit(&d);
+}
+
+Test(core_evict, renew_without_memory_for_its_answer_names_none)
+{
+    struct model_evicted evicted = {RT_BYTES_LITERAL("gone"), 1};
+    struct model_call *call;
+
+    begin();
+    call = driver_new_call(&d, MODEL_CALL_RENEW);
+    driver_renew_begin(&d, "A", incarnation, &call->request.renew);
+    call->request.renew.evicted = &evicted;
+    call->request.renew.n_evicted = 1;
+    call->arena.limit = 1;
+    driver_submit(&d, call);
+    driver_expect(driver_reason(call), MODEL_REASON_NONE);
+    cr_assert_eq(call->response.renew.n_evicted_epochs, 0);
+    (void)driver_free_call(call);
+    driver_deinit(&d);
 }

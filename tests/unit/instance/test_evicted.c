@@ -200,3 +200,111 @@ Test(evicted, a_key_that_is_owned_again_is_not_said_to_be_evicted)
     driver_finish_ok(driver, call);
     driver_free(driver);
 }
+
+/* The Renew that is due names so many dropped keys; `epochs` are what its answer names. */
+static void renew(struct driver *driver, const char *first, size_t n, uint64_t *epochs,
+                  size_t n_epochs)
+{
+    const struct model_renew_request *request;
+    struct model_call *call;
+
+    driver_heartbeat(driver);
+    call = driver_outbound(driver, MODEL_CALL_RENEW);
+    request = &call->request.renew;
+    cr_assert_eq(request->n_evicted, n);
+    if (n > 0) {
+        cr_assert(rt_bytes_equal(request->evicted[0].key, rt_bytes_of_string(first)));
+        cr_assert_eq(request->evicted[0].epoch, DRIVER_EPOCH);
+    }
+    model_response_ok(&call->response, MODEL_CALL_RENEW);
+    call->response.renew = (struct model_renew_response){
+        .lease_ms = DRIVER_LEASE_MS, .evicted_epochs = epochs, .n_evicted_epochs = n_epochs};
+    if (!epochs && n_epochs > 0)
+        model_response_fail(&call->response, MODEL_REASON_DEADLINE_EXCEEDED, "scripted");
+    driver_answer(driver, call);
+}
+
+static void pass(struct driver *driver)
+{
+    test_env_advance_ms(&driver->env, DRIVER_LEASE_MS / 3);
+    driver_tick(driver);
+}
+
+Test(evicted, d8_renew_repeats_a_dropped_key_until_the_coordinator_knows)
+{
+    struct driver *driver = dropping(1);
+    uint64_t epochs[] = {DRIVER_EPOCH + 7, DRIVER_EPOCH};
+
+    pass(driver);
+    renew(driver, NULL, 0, NULL, 0);
+    put(driver, "a", "1");
+    put(driver, "b", "2"); /* its answer says that a was dropped, and gets lost */
+    pass(driver);
+    renew(driver, "a", 1, NULL, 1);
+    pass(driver);
+    renew(driver, "a", 1, epochs, 1);
+    pass(driver);
+    renew(driver, "a", 1, epochs, 2);
+    pass(driver);
+    renew(driver, NULL, 0, NULL, 0);
+    driver_free(driver);
+}
+
+Test(evicted, d8_what_the_coordinator_knows_is_left_out_and_the_rest_goes_on)
+{
+    struct driver *driver = dropping(1);
+    uint64_t known[] = {DRIVER_EPOCH + 1, DRIVER_EPOCH + 3};
+
+    for (unsigned i = 0; i < 4; i++) {
+        char key[2] = {(char)('p' + i), 0};
+
+        inst_evicted_add(driver->core, rt_bytes_of_string(key), DRIVER_EPOCH + i, true);
+    }
+    pass(driver);
+    renew(driver, "p", 4, known, 2);
+    pass(driver);
+    renew(driver, "p", 2, NULL, 0);
+    inst_evicted_forget(driver->core, RT_BYTES_LITERAL("p"));
+    inst_evicted_forget(driver->core, RT_BYTES_LITERAL("q"));
+    cr_assert_eq(driver->core->n_unknown, 1);
+    driver_free(driver);
+}
+
+Test(evicted, d8_a_new_process_repeats_what_is_on_disk)
+{
+    struct driver *driver = dropping(1);
+
+    put(driver, "a", "1");
+    put(driver, "b", "2");
+    driver_tell(driver, "b", DRIVER_EPOCH);
+    driver_boot(driver);
+    driver_register(driver);
+    driver_reconcile(driver);
+    renew(driver, "a", 1, NULL, 0);
+    driver_free(driver);
+}
+
+Test(evicted, a_renew_names_as_many_as_there_may_be)
+{
+    struct driver *driver = dropping(1);
+
+    for (unsigned i = 0; i <= MODEL_EVICTED_MAX; i++)
+        evicted(driver, i);
+    pass(driver);
+    renew(driver, "e0001", MODEL_EVICTED_MAX, NULL, 0);
+    driver_free(driver);
+}
+
+Test(evicted, a_renew_without_memory_for_dropped_keys_is_a_renew)
+{
+    struct driver *driver = dropping(1);
+    struct model_call *call = model_call_new(MODEL_CALL_RENEW);
+
+    evicted(driver, 1);
+    call->request.renew = (struct model_renew_request){0};
+    call->arena.limit = 1;
+    inst_evicted_repeat(driver->core, call);
+    cr_assert_eq(call->request.renew.n_evicted, 0);
+    (void)model_call_free(call);
+    driver_free(driver);
+}

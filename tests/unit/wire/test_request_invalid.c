@@ -427,6 +427,47 @@ Test(request_invalid, keys_of_pull_rows)
     cr_assert_str_eq(err.message, "keys[3] is empty, valid are 1 to 255 bytes");
 }
 
+static enum rt_code decode_renew(size_t n, size_t n_bytes_of_third, struct rt_error *err)
+{
+    static Redistinto__V1__EvictedKey keys[MODEL_EVICTED_MAX + 1];
+    static Redistinto__V1__EvictedKey *pointers[MODEL_EVICTED_MAX + 1];
+    static uint8_t key[MODEL_KEY_MAX + 1];
+    static uint8_t id[16] = {1};
+    Redistinto__V1__RenewRequest message;
+    struct rt_arena arena = {0};
+    struct model_request request;
+    enum rt_code code;
+
+    redistinto__v1__renew_request__init(&message);
+    message.name = (char *)"i1";
+    message.boot_id = (ProtobufCBinaryData){sizeof(id), id};
+    message.store_id = message.boot_id;
+    for (size_t i = 0; i < n; i++) {
+        redistinto__v1__evicted_key__init(&keys[i]);
+        keys[i].key = (ProtobufCBinaryData){i == 3 ? n_bytes_of_third : 1, key};
+        pointers[i] = &keys[i];
+    }
+    message.n_evicted = n;
+    message.evicted = pointers;
+    code =
+        wire_request_decode(wire_method_of(MODEL_CALL_RENEW), &message.base, &arena, &request, err);
+    if (code == RT_OK)
+        cr_assert_eq(request.renew.n_evicted, n);
+    rt_arena_reset(&arena);
+    return code;
+}
+
+Test(request_invalid, evicted_keys_of_renew)
+{
+    struct rt_error err = RT_ERROR_INIT;
+
+    cr_assert_eq(decode_renew(MODEL_EVICTED_MAX, 255, &err), RT_OK);
+    cr_assert_eq(decode_renew(MODEL_EVICTED_MAX + 1, 255, &err), RT_INVALID_ARGUMENT);
+    cr_assert_str_eq(err.message, "evicted has 1025 items, valid are 0 to 1024");
+    cr_assert_eq(decode_renew(4, 256, &err), RT_INVALID_ARGUMENT);
+    cr_assert_str_eq(err.message, "evicted[3].key has 256 bytes, valid are 1 to 255");
+}
+
 Test(request_invalid, error_may_be_null)
 {
     Redistinto__V1__LeaveRequest message;

@@ -370,6 +370,7 @@ Test(response, lists_over_their_limits)
     Redistinto__V1__AdminServiceKeyStatusResponse status;
     Redistinto__V1__AdminServiceListKeysResponse keys;
     Redistinto__V1__PullRowsResponse rows;
+    Redistinto__V1__RenewResponse renew;
     Redistinto__V1__WatchRoutesResponse watch;
     Redistinto__V1__InstanceServiceSetResponse set;
     Redistinto__V1__KeyResult result;
@@ -388,6 +389,9 @@ Test(response, lists_over_their_limits)
     expect_malformed(MODEL_CALL_KEY_STATUS, &status.base, "waiters has 1025 items");
     expect_malformed(MODEL_CALL_LIST_KEYS, &keys.base, "keys has 1001 items");
     expect_malformed(MODEL_CALL_PULL_ROWS, &rows.base, "rows has 513 items");
+    redistinto__v1__renew_response__init(&renew);
+    renew.n_evicted_epochs = MODEL_EVICTED_MAX + 1;
+    expect_malformed(MODEL_CALL_RENEW, &renew.base, "evicted_epochs has 1025 items");
 
     redistinto__v1__watch_routes_response__init(&watch);
     watch.n_keys = MODEL_WATCH_KEYS_MAX + 1;
