@@ -263,6 +263,8 @@ enum rt_code store_lmdb_open(const struct store_lmdb_options *options, store_don
         return code;
     lmdb = rt_xalloc(sizeof(*lmdb));
     code = store_lmdb_env_open(&lmdb->env, options->path, map_size, map_limit, err);
+    if (code == RT_OK && options->files)
+        code = store_lmdb_files_open(&lmdb->env, options->files, err);
     if (code != RT_OK) {
         store_lmdb_env_close(&lmdb->env);
         (void)rt_free(lmdb);

@@ -20,6 +20,10 @@
  *
  * A commit that fails otherwise (EIO, say), or into a data.mdb that has been deleted, gives
  * STORE_UNKNOWN, to it and to everything later.
+ *
+ * With `files` some of the rows are mirrored in files (files.h): a transaction is completed when
+ * its files are in their places too. It gets STORE_FULL when one of them finds no room, and
+ * STORE_UNKNOWN when the disk fails with one of them.
  */
 #ifndef STORE_LMDB_H
 #define STORE_LMDB_H
@@ -28,6 +32,7 @@
 #include <uv.h>
 
 #include "runtime/base/store.h"
+#include "runtime/store/files.h"
 
 #define STORE_LMDB_MAP_SIZE_DEFAULT  ((size_t)1 << 30)
 #define STORE_LMDB_MAP_LIMIT_DEFAULT ((size_t)1 << 36)
@@ -38,12 +43,14 @@ struct store_lmdb_options {
     size_t map_size_bytes;  /* address space to begin with; 0 = default */
     size_t map_limit_bytes; /* it grows up to this; 0 = default or map_size_bytes if larger */
     uv_loop_t *loop;        /* outlives the store; an open store keeps it running */
+    const struct store_files_options *files; /* NULL: no mirror */
 };
 
 /* Call on the loop's thread; blocks on the disk. On failure nothing is left open.
  * FAILED_PRECONDITION: another store, here or in another process, has the directory.
  * DATA_LOSS: the files are not what a store wrote (wrong format, cut off, emptied).
- * INVALID_ARGUMENT: sizes below the minimum or limit below size. Else what the system said. */
+ * INVALID_ARGUMENT: sizes below the minimum or limit below size. As store_files_open(). Else what
+ * the system said. */
 RT_MUST_USE enum rt_code store_lmdb_open(const struct store_lmdb_options *options,
                                          store_done_cb on_done, void *ctx, struct store **ret_store,
                                          struct rt_error *err);

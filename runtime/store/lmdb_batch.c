@@ -183,8 +183,33 @@ static enum attempt judge(struct store_lmdb_env *env, int result)
     }
 }
 
+static enum store_files_result prepare_files(struct store_lmdb_env *env, struct store_txn **batch,
+                                             size_t n)
+{
+    return env->files ? store_files_prepare(env->files, batch, n) : STORE_FILES_DONE;
+}
+
+/* What the transaction came to becomes true of the files as well. */
+static enum attempt conclude(struct store_lmdb_env *env, struct store_txn **batch, size_t n,
+                             int result)
+{
+    enum attempt outcome = judge(env, result);
+
+    /* A deleted file takes writes without a complaint, and nobody will ever read them. */
+    if (result == 0 && !store_lmdb_env_is_linked(env))
+        return ATTEMPT_UNKNOWN;
+    if (!env->files || outcome == ATTEMPT_UNKNOWN)
+        return outcome;
+    if (outcome == ATTEMPT_DONE)
+        return store_files_finish(env->files, batch, n) == STORE_FILES_DONE ? ATTEMPT_DONE
+                                                                            : ATTEMPT_UNKNOWN;
+    store_files_abandon(env->files);
+    return outcome;
+}
+
 static enum attempt attempt(struct store_lmdb_env *env, struct store_txn **batch, size_t n)
 {
+    enum store_files_result prepared = STORE_FILES_DONE;
     MDB_txn *txn;
     int result = store_lmdb_env_begin(env, 0, &txn);
 
@@ -193,14 +218,15 @@ static enum attempt attempt(struct store_lmdb_env *env, struct store_txn **batch
     for (size_t i = 0; i < n && result == 0; i++)
         result = run_one(env, txn, batch[i]);
     if (result == 0)
+        prepared = prepare_files(env, batch, n);
+    if (result == 0 && prepared == STORE_FILES_DONE)
         result = mdb_txn_commit(txn);
     else
         mdb_txn_abort(txn);
     store_lmdb_env_end(env);
-    /* A deleted file takes writes without a complaint, and nobody will ever read them. */
-    if (result == 0 && !store_lmdb_env_is_linked(env))
-        return ATTEMPT_UNKNOWN;
-    return judge(env, result);
+    if (prepared != STORE_FILES_DONE)
+        return prepared == STORE_FILES_NO_ROOM ? ATTEMPT_NO_ROOM : ATTEMPT_UNKNOWN;
+    return conclude(env, batch, n, result);
 }
 
 static bool may_use_reserve(const struct store_txn *work)

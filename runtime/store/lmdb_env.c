@@ -170,6 +170,7 @@ enum rt_code store_lmdb_env_open(struct store_lmdb_env *env, const char *path, s
 
 void store_lmdb_env_close(struct store_lmdb_env *env)
 {
+    env->files = store_files_free(env->files);
     if (env->env)
         mdb_env_close(env->env);
     env->env = NULL;

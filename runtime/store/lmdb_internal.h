@@ -1,6 +1,7 @@
 /*
  * Shared by the parts of the LMDB engine only: lmdb.c (life, queue, thread), lmdb_env.c (files,
- * map, ranges), lmdb_check.c (pages at start) and lmdb_batch.c (inside a write transaction).
+ * map, ranges), lmdb_check.c (pages at start), lmdb_files.c (the mirror at start) and lmdb_batch.c
+ * (inside a write transaction).
  */
 #ifndef STORE_LMDB_INTERNAL_H
 #define STORE_LMDB_INTERNAL_H
@@ -11,6 +12,7 @@
 #include <stddef.h>
 
 #include "runtime/base/store.h"
+#include "runtime/store/files.h"
 
 /* The opened environment. A transaction holds map_lock for reading; whoever changes the size of the
  * map holds it for writing, because LMDB allows that only while this process has no transaction. */
@@ -23,6 +25,7 @@ struct store_lmdb_env {
     size_t map_size;  /* under map_lock */
     bool is_unmapped; /* a resize failed: LMDB must not be touched any more */
     pthread_rwlock_t map_lock;
+    struct store_files *files; /* owned; NULL without a mirror. The worker's once there is one */
 };
 
 RT_MUST_USE enum rt_code store_lmdb_env_open(struct store_lmdb_env *env, const char *path,
@@ -59,6 +62,11 @@ enum rt_code store_lmdb_fail(struct rt_error *err, int result, const char *forma
 /* Reads the structure, not the values, of data.mdb if there is one. DATA_LOSS when LMDB could not
  * work with it. */
 RT_MUST_USE enum rt_code store_lmdb_check(int directory_fd, struct rt_error *err);
+
+/* Opens the mirror and makes it what the rows say. What it leaves behind is closed with env. */
+RT_MUST_USE enum rt_code store_lmdb_files_open(struct store_lmdb_env *env,
+                                               const struct store_files_options *options,
+                                               struct rt_error *err);
 
 /* Checks the stored form; false when it is not what store_lmdb_seal() wrote for this key. */
 bool store_lmdb_unseal(struct rt_bytes key, struct rt_bytes stored, struct rt_bytes *ret_value);

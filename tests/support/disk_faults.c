@@ -6,9 +6,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +32,8 @@ static size_t room = TEST_DISK_FOREVER;
 static bool is_stalling;
 static size_t n_stalled;
 static bool has_no_threads;
+static size_t calls_left = TEST_DISK_FOREVER;
+static bool has_stopped;
 
 void test_disk_fail_after(enum test_disk_call call, int errno_value, size_t countdown,
                           size_t repeat)
@@ -48,9 +52,28 @@ void test_disk_set_room(size_t size)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void test_disk_stop_after(size_t n_calls)
+{
+    (void)pthread_mutex_lock(&lock);
+    calls_left = n_calls;
+    has_stopped = false;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+bool test_disk_has_stopped(void)
+{
+    bool result;
+
+    (void)pthread_mutex_lock(&lock);
+    result = has_stopped;
+    (void)pthread_mutex_unlock(&lock);
+    return result;
+}
+
 void test_disk_heal(void)
 {
     test_disk_set_room(TEST_DISK_FOREVER);
+    test_disk_stop_after(TEST_DISK_FOREVER);
     for (int call = 0; call < TEST_DISK_N_CALLS; call++)
         test_disk_fail_after((enum test_disk_call)call, 0, 0, 0);
 }
@@ -101,14 +124,22 @@ static bool is_file(int fd)
     return is_regular;
 }
 
+/* With the lock held. */
+static bool stops(enum test_disk_call call)
+{
+    if (call == TEST_DISK_MAP || calls_left == TEST_DISK_FOREVER)
+        return false;
+    has_stopped |= calls_left == 0;
+    calls_left -= calls_left > 0;
+    return has_stopped;
+}
+
 /* 0, or the errno to fail with. Hangs while the disk stalls. */
-static int pass(enum test_disk_call call, int fd)
+static int pass(enum test_disk_call call)
 {
     struct fault *fault = &faults[call];
     int errno_value = 0;
 
-    if (!is_file(fd))
-        return 0;
     (void)pthread_mutex_lock(&lock);
     fault->n_calls++;
     while (call == TEST_DISK_SYNC && is_stalling) {
@@ -124,17 +155,24 @@ static int pass(enum test_disk_call call, int fd)
         if (fault->repeat != TEST_DISK_FOREVER)
             fault->repeat--;
     }
+    if (stops(call))
+        errno_value = EIO;
     (void)pthread_mutex_unlock(&lock);
     return errno_value;
 }
 
-static bool fails(enum test_disk_call call, int fd)
+static bool call_fails(enum test_disk_call call)
 {
-    int errno_value = pass(call, fd);
+    int errno_value = pass(call);
 
     if (errno_value != 0)
         errno = errno_value;
     return errno_value != 0;
+}
+
+static bool fails(enum test_disk_call call, int fd)
+{
+    return is_file(fd) && call_fails(call);
 }
 
 /* Cuts *size to the room that is left; false with ENOSPC when there is none. */
@@ -240,14 +278,74 @@ int wide_ftruncate(int fd, int64_t size)
     return truncate_to(fd, size);
 }
 
+static bool is_directory(int fd)
+{
+    struct stat status;
+    int saved = errno;
+    bool result = fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+
+    errno = saved;
+    return result;
+}
+
 int fsync(int fd)
 {
-    return fails(TEST_DISK_SYNC, fd) ? -1 : (int)syscall(SYS_fsync, fd);
+    if (is_directory(fd) ? call_fails(TEST_DISK_SYNC_DIRECTORY) : fails(TEST_DISK_SYNC, fd))
+        return -1;
+    return (int)syscall(SYS_fsync, fd);
 }
 
 int fdatasync(int fd)
 {
     return fails(TEST_DISK_SYNC, fd) ? -1 : (int)syscall(SYS_fdatasync, fd);
+}
+
+static int open_at(int fd, const char *path, int flags, va_list arguments)
+{
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+
+    if ((flags & O_CREAT) && call_fails(TEST_DISK_MAKE))
+        return -1;
+    return (int)syscall(SYS_openat, fd, path, flags, mode);
+}
+
+int plain_openat(int fd, const char *path, int flags, ...) __asm__("openat");
+int plain_openat(int fd, const char *path, int flags, ...)
+{
+    va_list arguments;
+    int result;
+
+    va_start(arguments, flags);
+    result = open_at(fd, path, flags, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int wide_openat(int fd, const char *path, int flags, ...) __asm__("openat64");
+int wide_openat(int fd, const char *path, int flags, ...)
+{
+    va_list arguments;
+    int result;
+
+    va_start(arguments, flags);
+    result = open_at(fd, path, flags, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int mkdirat(int fd, const char *path, mode_t mode)
+{
+    return call_fails(TEST_DISK_MAKE) ? -1 : (int)syscall(SYS_mkdirat, fd, path, mode);
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    return call_fails(TEST_DISK_RENAME) ? -1 : (int)syscall(SYS_renameat, from_fd, from, to_fd, to);
+}
+
+int unlinkat(int fd, const char *path, int flags)
+{
+    return call_fails(TEST_DISK_UNLINK) ? -1 : (int)syscall(SYS_unlinkat, fd, path, flags);
 }
 
 static void *map(void *address, size_t size, int protection, int flags, int fd, int64_t offset)

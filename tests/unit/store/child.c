@@ -2,6 +2,8 @@
  * Helper processes of the store tests: what has to happen in another process.
  *
  *   commit PATH   commits rising counters for ever and prints each once it is durable
+ *   mirror PATH   the same with a mirror of all rows at the mount point beside PATH, and deletes
+ *                 every third counter again
  *   grow PATH     makes the map of an open store larger, as a tool of LMDB would
  *   hold PATH     holds a data directory until standard input ends
  */
@@ -22,6 +24,7 @@ enum {
 
 static struct store *store;
 static unsigned long long counter;
+static bool deletes;
 
 static void submit_next(void)
 {
@@ -30,6 +33,10 @@ static void submit_next(void)
 
     (void)snprintf(key, sizeof(key), "%020llu", ++counter);
     store_txn_put(txn, rt_bytes_of_string(key), RT_BYTES_LITERAL("value"));
+    if (deletes && counter > IN_FLIGHT && counter % 3 == 0) {
+        (void)snprintf(key, sizeof(key), "%020llu", counter - IN_FLIGHT);
+        store_txn_delete(txn, rt_bytes_of_string(key));
+    }
     store_submit(store, txn);
 }
 
@@ -44,9 +51,17 @@ static void on_done(struct store_txn *txn, void *ctx)
     submit_next();
 }
 
-static int commit(const char *path)
+static bool mirror_row(struct rt_bytes row, struct rt_bytes value, struct rt_bytes *ret_key,
+                       struct rt_bytes *ret_content)
 {
-    struct store_lmdb_options options = {.path = path, .loop = uv_default_loop()};
+    *ret_key = row;
+    *ret_content = value;
+    return true;
+}
+
+static int commit(const char *path, const struct store_files_options *files)
+{
+    struct store_lmdb_options options = {.path = path, .loop = uv_default_loop(), .files = files};
     struct rt_error err = RT_ERROR_INIT;
 
     if (store_lmdb_open(&options, on_done, NULL, &store, &err) != RT_OK) {
@@ -56,6 +71,17 @@ static int commit(const char *path)
     for (int i = 0; i < IN_FLIGHT; i++)
         submit_next();
     return uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+}
+
+static int mirror(const char *path)
+{
+    char mount[512];
+    struct store_files_options files = {
+        .mount = mount, .id = "0123456789abcdef", .row = mirror_row};
+
+    (void)snprintf(mount, sizeof(mount), "%.400s/../mount", path);
+    deletes = true;
+    return commit(path, &files);
 }
 
 static int grow(const char *path)
@@ -96,7 +122,9 @@ static int hold(const char *path)
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "commit") == 0)
-        return commit(argv[2]);
+        return commit(argv[2], NULL);
+    if (argc == 3 && strcmp(argv[1], "mirror") == 0)
+        return mirror(argv[2]);
     if (argc == 3 && strcmp(argv[1], "grow") == 0)
         return grow(argv[2]);
     if (argc == 3 && strcmp(argv[1], "hold") == 0)

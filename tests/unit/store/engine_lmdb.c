@@ -1,5 +1,6 @@
 /*
- * The LMDB engine for the conformance suite, in a temporary directory.
+ * The LMDB engine for the conformance suite, in a temporary directory. With STORE_TEST_FILES all of
+ * its rows are mirrored in files, and whenever it is closed these are what the rows say.
  */
 #include <criterion/criterion.h>
 #include <lmdb.h>
@@ -9,33 +10,15 @@
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/temporary.h"
 
+#ifdef STORE_TEST_FILES
+#include "tests/unit/store/mirror.h"
+#endif
+
 static uv_loop_t loop;
 static bool is_open;
 static bool is_small_store;
 static store_done_cb saved_on_done;
 static void *saved_ctx;
-
-static struct store *reopen(store_done_cb on_done, void *ctx)
-{
-    struct store_lmdb_options options = {.path = temporary_path("store"), .loop = &loop};
-    struct rt_error err = RT_ERROR_INIT;
-    struct store *store = NULL;
-
-    if (is_small_store)
-        options.map_limit_bytes = SMALL_STORE_BYTES;
-    saved_on_done = on_done;
-    saved_ctx = ctx;
-    cr_assert_eq(store_lmdb_open(&options, on_done, ctx, &store, &err), RT_OK, "%s", err.message);
-    return store;
-}
-
-static struct store *open_lmdb(store_done_cb on_done, void *ctx, bool is_small)
-{
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    is_open = true;
-    is_small_store = is_small;
-    return reopen(on_done, ctx);
-}
 
 static void drive(struct store *store)
 {
@@ -45,6 +28,77 @@ static void drive(struct store *store)
 static void on_closed(void *ctx)
 {
     *(bool *)ctx = true;
+}
+
+static void close_now(struct store *store)
+{
+    bool is_closed = false;
+
+    store_close(store, on_closed, &is_closed);
+    while (!is_closed)
+        drive(store);
+}
+
+static struct store *open_with(struct store_lmdb_options options)
+{
+    struct rt_error err = RT_ERROR_INIT;
+    struct store *store = NULL;
+
+    options.path = temporary_path("store");
+    options.loop = &loop;
+    if (is_small_store)
+        options.map_limit_bytes = SMALL_STORE_BYTES;
+    cr_assert_eq(store_lmdb_open(&options, saved_on_done, saved_ctx, &store, &err), RT_OK, "%s",
+                 err.message);
+    return store;
+}
+
+#ifdef STORE_TEST_FILES
+
+/* An engine without a mirror changes no file. */
+static void check_files(void)
+{
+    struct store *store = open_with((struct store_lmdb_options){0});
+    const char *difference = mirror_differs(store, 0);
+
+    close_now(store);
+    cr_assert_null(difference, "%s", difference);
+}
+
+static struct store *open_engine(void)
+{
+    return open_with((struct store_lmdb_options){.files = mirror_options()});
+}
+
+#else
+
+static void check_files(void)
+{
+}
+
+static struct store *open_engine(void)
+{
+    return open_with((struct store_lmdb_options){0});
+}
+
+#endif
+
+static struct store *reopen(store_done_cb on_done, void *ctx)
+{
+    saved_on_done = on_done;
+    saved_ctx = ctx;
+    check_files();
+    return open_engine();
+}
+
+static struct store *open_lmdb(store_done_cb on_done, void *ctx, bool is_small)
+{
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    is_open = true;
+    is_small_store = is_small;
+    saved_on_done = on_done;
+    saved_ctx = ctx;
+    return open_engine();
 }
 
 /* Flips a bit of the last byte, through LMDB itself. */
@@ -73,19 +127,17 @@ static void flip(struct rt_bytes name)
 
 static struct store *corrupt(struct store *store, struct rt_bytes key)
 {
-    bool is_closed = false;
-
-    store_close(store, on_closed, &is_closed);
-    while (!is_closed)
-        drive(store);
+    close_now(store);
     flip(key);
     return reopen(saved_on_done, saved_ctx);
 }
 
 static void clean_up(void)
 {
-    if (is_open)
+    if (is_open) {
+        check_files();
         cr_assert_eq(uv_loop_close(&loop), 0, "handles left on the loop");
+    }
     is_open = false;
     temporary_remove();
 }
