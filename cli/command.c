@@ -73,6 +73,8 @@ void cli_command_init_instance(struct cli_command *command,
     add_number(command, "--entry-size", options->entry_size);
     add_option(command, "--profile", options->profile);
     add_option(command, "--replacement", options->replacement);
+    if (options->store)
+        add_option(command, "--store", options->store);
     add_option(command, "--log-level", options->log_level);
     add_option(command, "--config", NO_CONFIG);
 }

@@ -21,6 +21,7 @@ struct cli_command_options {
     const char *distribution;
     const char *key_ranges;
     const char *replacement;
+    const char *store;         /* NULL: as the profile says */
     const char *operation_log; /* NULL: none */
     const char *log_level;
     uint64_t lease_ms;

@@ -32,6 +32,7 @@ struct config {
     int distribution;
     int key_ranges;
     int replacement;
+    int store;
     int log_level;
     uint64_t delay_ms;
     const char *operation_log;
@@ -43,6 +44,7 @@ static const char *const profiles[] = {"default", "classic", NULL};
 
 static const char *const key_ranges[] = {"even", "ceil", NULL};
 static const char *const replacements[] = {"CIRC", "LRU", "BSU", NULL};
+static const char *const stores[] = {"profile", "lmdb", "files", NULL};
 
 static const struct rt_option options[] = {
     {.name = "instances",
@@ -72,6 +74,13 @@ static const struct rt_option options[] = {
      .names = replacements,
      .initial = "CIRC",
      .offset = offsetof(struct config, replacement)},
+    {.name = "store",
+     .type = RT_OPTION_ENUM,
+     .help = "Where stored values of the instances are. files: each also in the file "
+             "DATA-DIR/NAME/files/KEY; profile: as the profile says.",
+     .names = stores,
+     .initial = "profile",
+     .offset = offsetof(struct config, store)},
     {.name = "distribution",
      .type = RT_OPTION_ENUM,
      .help = "How the coordinator chooses the instance of a new key.",
@@ -303,6 +312,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .distribution = model_distribution_names[config->distribution],
                     .key_ranges = key_ranges[config->key_ranges],
                     .replacement = replacements[config->replacement],
+                    .store = config->store == 0 ? NULL : stores[config->store],
                     .operation_log = config->operation_log,
                     .log_level = rt_log_level_names[config->log_level],
                     .delay_ms = config->delay_ms,

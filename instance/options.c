@@ -22,6 +22,12 @@ static const char *const evictions[] = {
     NULL,
 };
 
+static const char *const stores[] = {
+    [INST_STORE_LMDB] = "lmdb",
+    [INST_STORE_FILES] = "files",
+    NULL,
+};
+
 static const char *const policies[] = {
     [INST_POLICY_CIRC] = "CIRC",
     [INST_POLICY_LRU] = "LRU",
@@ -76,7 +82,8 @@ static const struct rt_option options[] = {
         .names = profiles,
         .initial = "default",
         .help = "What the options below are unless given: classic = the course's rules to the "
-                "letter (growth reject, eviction drop). The coordinator's should be the same.",
+                "letter (growth reject, eviction drop, store files). The coordinator's should be "
+                "the same.",
         .offset = offsetof(struct inst_options, profile),
     },
     {
@@ -129,6 +136,26 @@ static const struct rt_option options[] = {
         .help = "A value that needs more entries than the key has gets other ones, or is refused.",
         .offset = offsetof(struct inst_options, growth),
     },
+    {
+        .name = "store",
+        .type = RT_OPTION_ENUM,
+        .group = "Store",
+        .names = stores,
+        .initial = "lmdb",
+        .help =
+            "Where stored values are: lmdb = in a database in the data directory, files = there, "
+            "and each also in a file that is named after its key and holds nothing else.",
+        .offset = offsetof(struct inst_options, store),
+    },
+    {
+        .name = "mount",
+        .type = RT_OPTION_STRING,
+        .group = "Store",
+        .argument = "DIR",
+        .help = "The directory of these files, made if absent, locked while in use; DATA-DIR/files "
+                "unless given.",
+        .offset = offsetof(struct inst_options, mount),
+    },
 };
 
 /* What the option takes, the coordinator takes. */
@@ -164,6 +191,7 @@ static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error
     if (given->profile == PROFILE_CLASSIC) {
         rt_option_set_default(parsed, "growth", "reject");
         rt_option_set_default(parsed, "eviction", "drop");
+        rt_option_set_default(parsed, "store", "files");
     }
     return RT_OK;
 }
@@ -178,6 +206,12 @@ static enum rt_code check(const struct inst_options *parsed, struct rt_error *er
                        "--listen %s binds every interface: say with --advertise where others reach "
                        "this instance",
                        parsed->listen);
+    if (code == RT_OK && parsed->mount && parsed->store != INST_STORE_FILES)
+        code = rt_fail(err, RT_INVALID_ARGUMENT,
+                       "--mount %s: there are no files with --store %s, only with --store files",
+                       parsed->mount, stores[parsed->store]);
+    if (code == RT_OK && parsed->mount && parsed->mount[0] == '\0')
+        code = rt_fail(err, RT_INVALID_ARGUMENT, "--mount is empty: it must name a directory");
     return code;
 }
 

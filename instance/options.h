@@ -7,6 +7,11 @@
 #include "instance/core.h"
 #include "runtime/host/service.h"
 
+enum inst_store {
+    INST_STORE_LMDB,
+    INST_STORE_FILES, /* beside LMDB, which decides, one file a key */
+};
+
 struct inst_options {
     const char *name;
     const char *listen;
@@ -18,6 +23,8 @@ struct inst_options {
     enum inst_policy replacement;
     enum inst_growth growth;
     enum inst_eviction eviction;
+    enum inst_store store;
+    const char *mount; /* NULL = in the data directory */
 };
 
 /* For the manual and completion. */

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "instance/core.h"
+#include "instance/record.h"
 #include "redistinto/v1/instance.pb-c.h"
 #include "redistinto/v1/ownership.pb-c.h"
 #include "runtime/base/alloc.h"
@@ -204,6 +205,22 @@ static void after_step(void *ctx)
         note_stopped(server);
 }
 
+/* ---- files ---- */
+
+/* What was stored of a key has a file, nothing else. */
+static bool file_of_row(struct rt_bytes row, struct rt_bytes value, struct rt_bytes *ret_key,
+                        struct rt_bytes *ret_content)
+{
+    struct inst_record_name name = inst_record_parse_name(row);
+    struct model_version version;
+
+    *ret_key = name.key;
+    *ret_content = (struct rt_bytes){0};
+    if (name.kind != INST_RECORD_VALUE)
+        return false;
+    return value.size == 0 || inst_record_decode_value(value, &version, ret_content, NULL) == RT_OK;
+}
+
 /* ---- start and stop ---- */
 
 static enum rt_code load_row(void *core, struct rt_bytes key, struct rt_bytes value,
@@ -295,10 +312,18 @@ static void on_stop(void *ctx)
 int inst_server_run(const struct inst_options *options, const struct host_service_config *service)
 {
     struct server *server = rt_xalloc(sizeof(*server));
+    struct host_service_config config = *service;
+    RT_CLEANUP(rt_freep) char *mount = NULL;
     struct rt_error err = RT_ERROR_INIT;
     int exit_code;
 
-    if (start(server, options, service, &err) == RT_OK)
+    if (options->store == INST_STORE_FILES) {
+        mount =
+            options->mount ? rt_xstrdup(options->mount) : rt_xasprintf("%s/files", config.data_dir);
+        config.mount = mount;
+        config.file_of_row = file_of_row;
+    }
+    if (start(server, options, &config, &err) == RT_OK)
         exit_code = host_service_run(&server->service, on_stop, server);
     else
         exit_code = host_service_fail(NAME, &err);

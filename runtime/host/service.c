@@ -294,10 +294,9 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
     return watch(service, err);
 }
 
-enum rt_code host_service_attach(struct host_service *service, const struct host_options *options,
-                                 struct rt_error *err)
+static enum rt_code open_store(struct host_service *service, const char *path,
+                               const struct store_files_options *files, struct rt_error *err)
 {
-    char *path = rt_xasprintf("%s/store", service->config.data_dir);
     struct store_lmdb_options store = {
         .path = path,
         .map_limit_bytes = service->config.store_limit,
@@ -305,11 +304,28 @@ enum rt_code host_service_attach(struct host_service *service, const struct host
                               ? service->config.store_limit
                               : 0,
         .loop = rpc_runtime_loop(service->runtime),
+        .files = files,
     };
+    enum rt_code code = store_lmdb_open(&store, host_txn_done, service->host, &service->store, err);
+
+    return files ? refuse_option("--mount", code, err) : code;
+}
+
+enum rt_code host_service_attach(struct host_service *service, const struct host_options *options,
+                                 struct rt_error *err)
+{
+    char *path = rt_xasprintf("%s/store", service->config.data_dir);
+    char id[2 * STORE_ID_SIZE + 1];
+    struct store_files_options files = {.mount = service->config.mount,
+                                        .id = id,
+                                        .reserved = {service->config.data_dir, path},
+                                        .row = service->config.file_of_row};
     enum rt_code code;
 
+    for (size_t i = 0; i < STORE_ID_SIZE; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", service->data_dir->store_id[i]);
     service->host = host_new(options);
-    code = store_lmdb_open(&store, host_txn_done, service->host, &service->store, err);
+    code = open_store(service, path, service->config.mount ? &files : NULL, err);
     if (code == RT_OK)
         host_set_store(service->host, service->store);
     (void)rt_free(path);

@@ -17,6 +17,7 @@
 #include "runtime/base/option.h"
 #include "runtime/host/host.h"
 #include "runtime/store/data_dir.h"
+#include "runtime/store/files.h"
 
 struct host_service_config {
     const char *listen;
@@ -26,6 +27,9 @@ struct host_service_config {
     uint64_t store_limit; /* bytes */
     uint64_t ready_fd;    /* 0 = none */
     bool exit_with_stdin;
+    /* Not of the options below. */
+    const char *mount; /* of a mirror of the store in files; NULL for none */
+    store_files_row_fn file_of_row;
 };
 
 enum {
@@ -75,7 +79,8 @@ RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const c
                                            const struct host_service_config *config,
                                            struct rt_error *err);
 
-/* Makes the host of this core and opens the store behind it. */
+/* Makes the host of this core and opens the store behind it. INVALID_ARGUMENT: there can be no
+ * such mount point; else as store_lmdb_open(). */
 RT_MUST_USE enum rt_code host_service_attach(struct host_service *service,
                                              const struct host_options *options,
                                              struct rt_error *err);

@@ -68,6 +68,19 @@ Test(command, instance)
                      "--config /dev/null");
 }
 
+Test(command, instance_with_files)
+{
+    struct cli_command_options with_files = options;
+    struct cli_command command;
+
+    with_files.store = "files";
+    cli_command_init_instance(&command, &with_files, "i", "127.0.0.1:0", "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-instance' --name i --listen 127.0.0.1:0 "
+                     "--coordinator 127.0.0.1:7400 --data-dir /data/i --entries 65536 "
+                     "--entry-size 128 --profile default --replacement LRU --store files "
+                     "--log-level info --config /dev/null");
+}
+
 Test(command, supervised)
 {
     struct cli_command command;

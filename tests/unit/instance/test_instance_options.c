@@ -63,6 +63,8 @@ Test(options, defaults)
     cr_assert_eq(instance.replacement, INST_POLICY_CIRC);
     cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
     cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
+    cr_assert_eq(instance.store, INST_STORE_LMDB);
+    cr_assert_null(instance.mount);
     cr_assert_str_eq(service.listen, instance.listen);
     cr_assert_str_eq(service.data_dir, "d");
     cr_assert_eq(service.drain_ms, 5000);
@@ -91,6 +93,9 @@ Test(options, classic_profile)
     parse_ok("--profile classic");
     cr_assert_eq(instance.growth, INST_GROWTH_REJECT);
     cr_assert_eq(instance.eviction, INST_EVICTION_DROP);
+    cr_assert_eq(instance.store, INST_STORE_FILES);
+    parse_ok("--profile classic --store lmdb");
+    cr_assert_eq(instance.store, INST_STORE_LMDB);
     parse_ok("--profile classic --eviction spill --growth relocate");
     cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
     cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
@@ -99,6 +104,21 @@ Test(options, classic_profile)
     cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
     parse_fails("--profile modern", "profile");
     parse_fails("--eviction keep", "eviction");
+    finish();
+}
+
+Test(options, files)
+{
+    parse_ok("--store files");
+    cr_assert_eq(instance.store, INST_STORE_FILES);
+    cr_assert_null(instance.mount);
+    parse_ok("--store files --mount m");
+    cr_assert_str_eq(instance.mount, "m");
+    parse_ok("--profile classic --mount m");
+    parse_fails("--mount m", "--mount m: there are no files with --store lmdb");
+    parse_fails("--profile classic --store lmdb --mount m", "only with --store files");
+    parse_fails("--store files --mount=", "--mount is empty");
+    parse_fails("--store tape", "store");
     finish();
 }
 
