@@ -10,18 +10,17 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/rng.h"
+#include "runtime/base/zipf.h"
 
 enum cli_distribution {
     CLI_DISTRIBUTION_UNIFORM,
     CLI_DISTRIBUTION_ZIPFIAN, /* key i is drawn with a probability ~ 1 / (i + 1)^s */
 };
 
-#define CLI_WORKLOAD_ZIPF_S_MAX 10.0
-
 struct cli_workload_options {
     uint64_t n_keys; /* >= 1 */
     enum cli_distribution distribution;
-    double zipf_s;          /* above 0, at most CLI_WORKLOAD_ZIPF_S_MAX */
+    double zipf_s;          /* above 0, at most RT_ZIPF_S_MAX */
     uint32_t reads_percent; /* 0..100 */
     uint32_t value_min;     /* bytes; sizes are uniform from here */
     uint32_t value_max;     /* to here */
@@ -38,9 +37,7 @@ struct cli_operation {
 struct cli_workload {
     struct cli_workload_options options;
     struct rt_rng rng;
-    double area_first; /* zipfian: bounds of the area that is drawn from, */
-    double area_last;
-    double always; /* and how near to a rank its draw needs no test */
+    struct rt_zipf zipf; /* of a zipfian distribution */
 };
 
 void cli_workload_init(struct cli_workload *workload, const struct cli_workload_options *options);

@@ -40,20 +40,6 @@ static void assert_share(uint64_t count, double probability)
                   "%llu draws where %.1f were expected", (unsigned long long)count, expected);
 }
 
-static void assert_zipfian(double s, uint64_t n_keys)
-{
-    struct cli_workload_options options = {
-        .n_keys = n_keys, .distribution = CLI_DISTRIBUTION_ZIPFIAN, .zipf_s = s, .seed = 7};
-    uint64_t counts[N_KEYS] = {0};
-    double sum = 0;
-
-    for (uint64_t i = 0; i < n_keys; i++)
-        sum += pow((double)(i + 1), -s);
-    count_keys(&options, counts);
-    for (uint64_t i = 0; i < n_keys; i++)
-        assert_share(counts[i], pow((double)(i + 1), -s) / sum);
-}
-
 Test(workload, uniform_keys_have_equal_shares)
 {
     struct cli_workload_options options = {.n_keys = N_KEYS, .seed = 1};
@@ -64,34 +50,16 @@ Test(workload, uniform_keys_have_equal_shares)
         assert_share(counts[i], 1.0 / N_KEYS);
 }
 
+/* How the ranks are drawn is tested with their module: here, that rank 1 is key 0. */
 Test(workload, zipfian_keys_have_their_shares)
 {
-    assert_zipfian(0.99, N_KEYS);
-    assert_zipfian(1, N_KEYS);
-    assert_zipfian(1 + 1e-12, N_KEYS);
-    assert_zipfian(0.01, N_KEYS);
-    assert_zipfian(2.5, N_KEYS);
-    assert_zipfian(CLI_WORKLOAD_ZIPF_S_MAX, N_KEYS);
-    assert_zipfian(0.99, 2);
-    assert_zipfian(0.99, 1);
-}
-
-Test(workload, zipfian_of_very_many_keys_stays_within_them)
-{
     struct cli_workload_options options = {
-        .n_keys = UINT32_MAX, .distribution = CLI_DISTRIBUTION_ZIPFIAN, .zipf_s = 0.5, .seed = 3};
-    struct cli_workload workload;
-    struct cli_operation operation;
-    uint64_t n_upper_half = 0;
+        .n_keys = 3, .distribution = CLI_DISTRIBUTION_ZIPFIAN, .zipf_s = 1, .seed = 7};
+    uint64_t counts[N_KEYS] = {0};
 
-    cli_workload_init(&workload, &options);
-    for (size_t i = 0; i < 10000; i++) {
-        cli_workload_next(&workload, &operation);
-        cr_assert_lt(operation.key, options.n_keys);
-        n_upper_half += operation.key >= options.n_keys / 2;
-    }
-    /* 1 - sqrt(1/2) of them. */
-    cr_assert(n_upper_half > 2600 && n_upper_half < 3300);
+    count_keys(&options, counts);
+    for (uint64_t i = 0; i < options.n_keys; i++)
+        assert_share(counts[i], 6.0 / 11 / (double)(i + 1));
 }
 
 static uint64_t count_reads(uint32_t percent)
