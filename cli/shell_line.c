@@ -99,8 +99,8 @@ static enum rt_code parse_like(struct cli_shell_line *result, const struct word 
     rt_buffer_append(&result->text, rest);
     if (rt_buffer_check(&result->text, err) != RT_OK)
         return RT_RESOURCE_EXHAUSTED;
-    if (model_statement_parse(rt_buffer_bytes(&result->text), &statement, &error) !=
-        MODEL_LINE_STATEMENT)
+    if (model_statement_parse(rt_buffer_bytes(&result->text), MODEL_DIALECT_PLAIN, &statement,
+                              &error) != MODEL_LINE_STATEMENT)
         return refuse(error.column - n_like + n_before, error.expected, err);
     result->key = statement.key;
     result->value = statement.value;

@@ -11,6 +11,13 @@ static const char *const formats[] = {
     NULL,
 };
 
+/* Indexes are dialects. */
+static const char *const profiles[] = {
+    [MODEL_DIALECT_EXTENDED] = "default",
+    [MODEL_DIALECT_CLASSIC] = "classic",
+    NULL,
+};
+
 static const struct rt_option options[] = {
     {
         .name = "coordinator",
@@ -35,6 +42,23 @@ static const struct rt_option options[] = {
         .type = RT_OPTION_FLAG,
         .help = "Only parse the scripts; exit 2 when one has an error.",
         .offset = offsetof(struct esi_options, check),
+    },
+    {
+        .name = "profile",
+        .type = RT_OPTION_ENUM,
+        .names = profiles,
+        .initial = "default",
+        .help = "classic: scripts have GET, SET and STORE alone; extensions are parse errors.",
+        .offset = offsetof(struct esi_options, dialect),
+    },
+    {
+        .name = "seed",
+        .type = RT_OPTION_U64,
+        .initial = "0",
+        .max = ESI_SEED_MAX,
+        .help = "Of what scripts draw with ${rand} and ${zipf}. 0: another one in each run, which "
+                "the results name.",
+        .offset = offsetof(struct esi_options, seed),
     },
     {
         .name = "timeout",
@@ -62,6 +86,7 @@ static const struct rt_option_table tables[] = {
 static const char *const examples[] = {
     "redistinto-esi run morning.esi evening.esi    # at the same time, in a session each",
     "redistinto-esi run checks.esi -o json --timeout 1m",
+    "redistinto-esi run load.esi --seed 7          # what it draws is the same each time",
     NULL,
 };
 
@@ -70,7 +95,7 @@ const struct rt_option_command esi_options_command = {
     .section = "esi",
     .usage = "run SCRIPT...",
     .summary = "run scripts of statements",
-    .description = "Runs scripts of GET, SET and STORE at the same time, each in a session of its "
+    .description = "Runs scripts of statements at the same time, each in a session of its "
                    "own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse error, 5 "
                    "coordinator unavailable, 130 interrupted.",
     .examples = examples,

@@ -6,6 +6,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/option.h"
+#include "runtime/model/statement.h"
+
+/* What every reader of JSON keeps. */
+#define ESI_SEED_MAX ((UINT64_C(1) << 53) - 1)
 
 enum esi_format {
     ESI_FORMAT_TEXT,
@@ -16,6 +20,8 @@ struct esi_options {
     const char *coordinator;
     enum esi_format format;
     bool check; /* parse only */
+    enum model_dialect dialect;
+    uint64_t seed; /* 0 = another one in each run */
     uint64_t statement_timeout_ms;
     enum rt_log_level log_level;
     const char *const *scripts; /* paths, "-" = standard input */

@@ -9,8 +9,9 @@
 /* The owner's answers to writes say that there is a value, without it. */
 static bool answers_value(const struct esi_result *result)
 {
-    return result->response.data.has_value && (result->statement.kind == MODEL_STATEMENT_GET ||
-                                               result->statement.kind == MODEL_STATEMENT_READ);
+    return result->statement.target == ESI_TARGET_COORDINATOR && result->response.data.has_value &&
+           (result->statement.kind == MODEL_STATEMENT_GET ||
+            result->statement.kind == MODEL_STATEMENT_READ);
 }
 
 const char *esi_report_outcome_name(enum esi_outcome outcome)
@@ -73,23 +74,40 @@ static void append_duration(struct rt_buffer *buffer, uint64_t us)
                      (unsigned int)(us % 1000));
 }
 
+void esi_report_statement(const struct esi_statement *statement, struct rt_buffer *buffer)
+{
+    rt_buffer_printf(buffer, "%s ", esi_statement_name(statement));
+    switch (statement->target) {
+    case ESI_TARGET_COORDINATOR:
+        (void)esi_text_append(buffer, statement->key);
+        if (statement->kind != MODEL_STATEMENT_SET && statement->kind != MODEL_STATEMENT_PUT)
+            return;
+        rt_buffer_append_byte(buffer, ' ');
+        esi_text_append_quoted(buffer, statement->value, ESI_REPORT_VALUE_MAX);
+        return;
+    case ESI_TARGET_EXPECT:
+        esi_text_append_quoted(buffer, statement->value, ESI_REPORT_VALUE_MAX);
+        return;
+    case ESI_TARGET_SLEEP:
+        rt_buffer_printf(buffer, "%llu", (unsigned long long)statement->sleep_ms);
+        return;
+    }
+}
+
 void esi_report_text(const char *script, const struct esi_result *result, struct rt_buffer *buffer)
 {
     const struct esi_statement *statement = &result->statement;
 
     (void)esi_text_append(buffer, rt_bytes_of_string(script));
-    rt_buffer_printf(buffer, ":%u: %s ", (unsigned int)statement->line,
-                     model_statement_kind_name(statement->kind));
-    (void)esi_text_append(buffer, statement->key);
-    if (statement->kind == MODEL_STATEMENT_SET || statement->kind == MODEL_STATEMENT_PUT) {
-        rt_buffer_append_byte(buffer, ' ');
-        esi_text_append_quoted(buffer, statement->value, ESI_REPORT_VALUE_MAX);
-    }
+    rt_buffer_printf(buffer, ":%u: ", (unsigned int)statement->line);
+    esi_report_statement(statement, buffer);
     rt_buffer_printf(buffer, " %s", esi_report_outcome_name(result->outcome));
-    if (result->code == RT_OK)
-        append_answer(buffer, result);
-    else
+    if (result->code != RT_OK)
         append_failure(buffer, result->code, &result->error);
+    else if (statement->target == ESI_TARGET_COORDINATOR)
+        append_answer(buffer, result);
+    if (statement->round > 0)
+        rt_buffer_printf(buffer, " round=%llu", (unsigned long long)statement->round);
     if (result->attempts > 1)
         rt_buffer_printf(buffer, " attempts=%u", (unsigned int)result->attempts);
     append_duration(buffer, result->latency_us);
@@ -124,7 +142,7 @@ void esi_report_json(const char *script, const struct esi_result *result, struct
     rt_json_object_begin(&json, NULL);
     rt_json_string(&json, "script", script);
     rt_json_u64(&json, "line", statement->line);
-    rt_json_string(&json, "statement", model_statement_kind_name(statement->kind));
+    rt_json_string(&json, "statement", esi_statement_name(statement));
     rt_json_bytes(&json, "key", statement->key);
     rt_json_string(&json, "outcome", esi_report_outcome_name(result->outcome));
     rt_json_string(&json, "code", rt_code_name(result->code));
@@ -133,30 +151,40 @@ void esi_report_json(const char *script, const struct esi_result *result, struct
     rt_json_u64(&json, "epoch", answered ? result->response.epoch : result->error.current_epoch);
     rt_json_u64(&json, "latency_us", result->latency_us);
     rt_json_u64(&json, "attempts", result->attempts);
-    if (answered)
+    if (statement->round > 0)
+        rt_json_u64(&json, "round", statement->round);
+    if (statement->target == ESI_TARGET_SLEEP)
+        rt_json_u64(&json, "sleep_ms", statement->sleep_ms);
+    if (statement->target == ESI_TARGET_EXPECT)
+        rt_json_bytes(&json, "expected", statement->value);
+    if (answered && statement->target == ESI_TARGET_COORDINATOR)
         add_answer(&json, result);
-    else
+    else if (!answered)
         rt_json_string(&json, "message", result->error.message);
     rt_json_object_end(&json);
     rt_buffer_append_byte(buffer, '\n');
 }
 
 void esi_report_summary_text(const char *script, const struct esi_summary *summary,
-                             struct rt_buffer *buffer)
+                             const uint64_t *seed, struct rt_buffer *buffer)
 {
     (void)esi_text_append(buffer, rt_bytes_of_string(script));
-    rt_buffer_printf(buffer, ": %s, %zu of %zu statements",
+    rt_buffer_printf(buffer, ": %s, %llu of %llu statements",
                      summary->state == ESI_SCRIPT_SESSION_LOST
                          ? "session lost"
                          : esi_script_state_name(summary->state),
-                     summary->n_ok, summary->n_statements);
+                     (unsigned long long)summary->n_ok, (unsigned long long)summary->n_statements);
     if (summary->n_waits > 0)
-        rt_buffer_printf(buffer, ", waits=%zu", summary->n_waits);
+        rt_buffer_printf(buffer, ", waits=%llu", (unsigned long long)summary->n_waits);
     if (summary->n_sets_lost > 0)
-        rt_buffer_printf(buffer, ", sets_lost=%zu", summary->n_sets_lost);
+        rt_buffer_printf(buffer, ", sets_lost=%llu", (unsigned long long)summary->n_sets_lost);
+    if (seed)
+        rt_buffer_printf(buffer, ", seed=%llu", (unsigned long long)*seed);
     append_duration(buffer, summary->duration_us);
     if (summary->line > 0)
         rt_buffer_printf(buffer, "; ended at line %u", (unsigned int)summary->line);
+    if (summary->line > 0 && summary->round > 0)
+        rt_buffer_printf(buffer, " in round %llu", (unsigned long long)summary->round);
     if (summary->lock_lost)
         rt_buffer_append_string(buffer, ", stored, but its lock had been lost");
     if (summary->code != RT_OK) {

@@ -1,7 +1,8 @@
 /*
- * Results of scripts as lines: for people, and as JSON for programs. Each function appends exactly
- * one line with its newline; what came from scripts, keys, values and servers is escaped so that it
- * stays one line. Pure, re-entrant; the buffer's failure rule applies.
+ * Results of scripts as lines: for people, and as JSON for programs. Each function but the one for
+ * a statement alone appends exactly one line with its newline; what came from scripts, keys, values
+ * and servers is escaped so that it stays one line. Pure, re-entrant; the buffer's failure rule
+ * applies.
  */
 #ifndef ESI_REPORT_H
 #define ESI_REPORT_H
@@ -16,17 +17,21 @@ enum {
 /* "ok", "waiting", "failed", "unknown" */
 const char *esi_report_outcome_name(enum esi_outcome outcome);
 
+/* A statement as text lines show it: its word, and key and value escaped and cut. */
+void esi_report_statement(const struct esi_statement *statement, struct rt_buffer *buffer);
+
 /* script:line: STATEMENT key outcome … latency */
 void esi_report_text(const char *script, const struct esi_result *result, struct rt_buffer *buffer);
 
 /* Always: script, line, statement, key, outcome, code, reason, instance, epoch, latency_us,
- * attempts. Where there is one: value and lock_token (GET), holder (waiting), message (failed,
- * unknown), sets_lost and lock_lost (true). Key and value as rt_json_bytes() writes them. */
+ * attempts. Where there is one: round (in a REPEAT), value and lock_token (GET), holder (waiting),
+ * message (failed, unknown), sets_lost and lock_lost (true), expected (EXPECT), sleep_ms (SLEEP).
+ * Keys and values as rt_json_bytes() writes them. */
 void esi_report_json(const char *script, const struct esi_result *result, struct rt_buffer *buffer);
 
-/* How the script as a whole ended. */
+/* How the script as a whole ended; with the run's seed, unless that is NULL. */
 void esi_report_summary_text(const char *script, const struct esi_summary *summary,
-                             struct rt_buffer *buffer);
+                             const uint64_t *seed, struct rt_buffer *buffer);
 
 /* OK, FAILED, UNAVAILABLE (no session came about), AUTHENTICATION or INTERRUPTED. */
 enum model_exit esi_report_exit(const struct esi_summary *summary);

@@ -38,6 +38,7 @@ struct run {
     size_t n_jobs;
     size_t n_reported;
     size_t n_results;
+    uint64_t seed;
     pthread_mutex_t lock;
     struct rpc_job output_job;
     bool is_interrupted;
@@ -151,7 +152,8 @@ static void report_end(struct run *run, struct job *job)
     struct rt_buffer line = {0};
 
     if (run->options->format == ESI_FORMAT_TEXT) {
-        esi_report_summary_text(job->script->name, esi_runner_summary(job->runner), &line);
+        esi_report_summary_text(job->script->name, esi_runner_summary(job->runner),
+                                job->script->is_random ? &run->seed : NULL, &line);
         print(run, &line);
     }
     rt_buffer_deinit(&line);
@@ -245,7 +247,8 @@ static enum rt_code read_file(const char *path, struct rt_buffer *text, struct r
     return code;
 }
 
-static enum rt_code load_script(const char *path, struct esi_script **ret_script)
+static enum rt_code load_script(const char *path, enum model_dialect dialect,
+                                struct esi_script **ret_script)
 {
     struct esi_script_errors *errors = rt_xalloc(sizeof(*errors));
     struct rt_buffer text = {0};
@@ -253,7 +256,7 @@ static enum rt_code load_script(const char *path, struct esi_script **ret_script
     enum rt_code code = read_file(path, &text, &err);
 
     if (code == RT_OK)
-        code = esi_script_parse(path, rt_buffer_bytes(&text), ret_script, errors, &err);
+        code = esi_script_parse(path, rt_buffer_bytes(&text), dialect, ret_script, errors, &err);
     if (code != RT_OK && errors->n_errors > 0) {
         rt_buffer_reset(&text);
         esi_script_errors_format(path, errors, &text);
@@ -272,7 +275,8 @@ static bool load_scripts(struct run *run)
     bool is_ok = true;
 
     for (size_t i = 0; i < run->n_jobs; i++)
-        if (load_script(run->options->scripts[i], &run->jobs[i].script) != RT_OK)
+        if (load_script(run->options->scripts[i], run->options->dialect, &run->jobs[i].script) !=
+            RT_OK)
             is_ok = false;
     return is_ok;
 }
@@ -310,7 +314,8 @@ static void start_job(struct run *run, struct job *job)
     (void)snprintf(config.coordinator_address, sizeof(config.coordinator_address), "%s",
                    run->options->coordinator);
     memcpy(config.client_id.bytes, client, sizeof(config.client_id.bytes));
-    job->runner = esi_runner_new(job->script, &config, env);
+    job->runner = esi_runner_new(job->script, &config,
+                                 esi_cursor_seed(run->seed, (size_t)(job - run->jobs)), env);
     host.core = job->runner;
     job->host = host_new(&host);
     host_step(job->host, runner_start, NULL);
@@ -345,6 +350,9 @@ static int run_scripts(struct run *run)
     int exit_code;
 
     run->runtime = rpc_runtime_new(NULL);
+    run->seed = run->options->seed;
+    while (run->seed == 0)
+        run->seed = rt_env_random(rpc_runtime_env(run->runtime)) & ESI_SEED_MAX;
     /* Before anything that a signal would leave behind; they are handled in rpc_runtime_run(). */
     if (rpc_runtime_on_signal(run->runtime, SIGINT, on_signal, run, &err) != RT_OK ||
         rpc_runtime_on_signal(run->runtime, SIGTERM, on_signal, run, &err) != RT_OK)

@@ -1,7 +1,8 @@
 /*
  * Runs one script over one session: opens it, executes the statements in order, stops at the first
  * one that did not succeed, closes the session. Locks that the script still holds are freed by the
- * end of its session.
+ * end of its session. SLEEP and EXPECT are the runner's own; EXPECT compares with what the last GET
+ * or READ of the script answered, and a key without value is no match for anything.
  *
  * Pure, same rules as the other cores: one lock, no I/O, no clock but the environment's. Results
  * come in order through a queue, a WAITING event before the result of the statement that waited.
@@ -9,7 +10,7 @@
 #ifndef ESI_RUNNER_H
 #define ESI_RUNNER_H
 
-#include "esi-client/script.h"
+#include "esi-client/cursor.h"
 #include "esi-client/session.h"
 
 enum esi_script_state {
@@ -27,13 +28,14 @@ const char *esi_script_state_name(enum esi_script_state state);
 /* What a script has come to so far, final once esi_runner_is_done(). */
 struct esi_summary {
     enum esi_script_state state;
-    bool opened; /* there was a session */
-    size_t n_statements;
-    size_t n_ok;
-    size_t n_waits;           /* times a GET had to wait for its lock */
-    size_t n_sets_lost;       /* answers that said that earlier SETs are gone */
-    size_t n_attempts;        /* requests for statements, retries included */
+    bool opened;           /* there was a session */
+    uint64_t n_statements; /* of a run that succeeds, every round counted */
+    uint64_t n_ok;
+    uint64_t n_waits;         /* times a GET had to wait for its lock */
+    uint64_t n_sets_lost;     /* answers that said that earlier SETs are gone */
+    uint64_t n_attempts;      /* requests for statements, retries included */
     uint32_t line;            /* of the statement that ended the script; 0 = none did */
+    uint64_t round;           /* and its round, 0 = it is in no REPEAT */
     bool lock_lost;           /* that statement is durable, but its lock had gone to another */
     enum rt_code code;        /* of the statement or session that ended the script */
     struct model_error error; /* when code is not RT_OK; its key is empty */
@@ -42,9 +44,10 @@ struct esi_summary {
 
 struct esi_runner;
 
-/* `script` is borrowed until the runner and its results are freed; the rest is copied. */
+/* `script` is borrowed until the runner and its results are freed; the rest is copied. `seed` is of
+ * what the script draws. */
 struct esi_runner *esi_runner_new(const struct esi_script *script,
-                                  const struct esi_session_config *config,
+                                  const struct esi_session_config *config, uint64_t seed,
                                   const struct rt_env *env);
 
 /* As esi_session_free(). Accepts NULL, returns NULL. */

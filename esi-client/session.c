@@ -45,6 +45,21 @@ static uint64_t now_us(const struct esi_session *session)
     return rt_env_now_us(&session->env);
 }
 
+const char *esi_statement_name(const struct esi_statement *statement)
+{
+    switch (statement->target) {
+    case ESI_TARGET_COORDINATOR:
+        return statement->kind == MODEL_STATEMENT_DELETE
+                   ? "DEL"
+                   : model_statement_kind_name(statement->kind);
+    case ESI_TARGET_EXPECT:
+        return "EXPECT";
+    case ESI_TARGET_SLEEP:
+        return "SLEEP";
+    }
+    return "?";
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static void fill_execute(const struct esi_session *session, struct model_execute_request *execute)
@@ -309,6 +324,7 @@ void esi_session_open(struct esi_session *session)
 void esi_session_execute(struct esi_session *session, const struct esi_statement *statement)
 {
     rt_assert(session->state == ESI_SESSION_OPEN);
+    rt_assert(statement->target == ESI_TARGET_COORDINATOR);
     rt_assert(statement->kind != MODEL_STATEMENT_AWAIT);
     session->run = (struct run){.statement = *statement, .started_us = now_us(session)};
     session->main = esi_exchange_begin(session->config.coordinator_address, RT_NEVER);

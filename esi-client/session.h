@@ -33,12 +33,25 @@ enum esi_session_state {
     ESI_SESSION_CLOSED, /* closed, expired or never opened: see the last result or failure */
 };
 
+/* What a statement of a script is for; a session takes those for the COORDINATOR alone. */
+enum esi_target {
+    ESI_TARGET_COORDINATOR,
+    ESI_TARGET_EXPECT, /* `value` is compared with the last one that was answered */
+    ESI_TARGET_SLEEP,  /* `sleep_ms` */
+};
+
 struct esi_statement {
-    enum model_statement_kind kind;
+    enum esi_target target;
+    enum model_statement_kind kind; /* COORDINATOR */
     struct rt_bytes key;
     struct rt_bytes value;
-    uint32_t line; /* in the script, from 1; 0 = none */
+    uint64_t sleep_ms;
+    uint64_t round; /* of the innermost REPEAT around it, from 1; 0 = none is */
+    uint32_t line;  /* in the script, from 1; 0 = none */
 };
+
+/* As scripts have it: "GET", "SET", "STORE", "READ", "PUT", "DEL", "EXPECT", "SLEEP" */
+const char *esi_statement_name(const struct esi_statement *statement);
 
 enum esi_outcome {
     ESI_OUTCOME_OK,

@@ -13,6 +13,7 @@
 #include "instance/limits.h"
 #include "runtime/host/batch.h"
 #include "runtime/model/limits.h"
+#include "runtime/model/template.h"
 #include "runtime/rpc/server_internal.h"
 
 enum {
@@ -144,8 +145,24 @@ static const struct limit in_clients[] = {
 
 static const struct limit in_scripts[] = {
     {"script", ESI_SCRIPT_SIZE_MAX, BYTES, "esi-client/script.c", "it is not begun"},
-    {"statements of a script", ESI_SCRIPT_STATEMENTS_MAX, COUNT, "esi-client/script.c",
+    {"statements of a script", ESI_SCRIPT_STEPS_MAX, COUNT, "esi-client/script.c",
      "it is not begun"},
+    {"bytes of a line, blanks around it aside", MODEL_STATEMENT_SIZE_MAX, BYTES,
+     "runtime/model/statement.c", "a parse error"},
+    {"statements of a run, all rounds of REPEATs counted", ESI_SCRIPT_EXECUTED_MAX, COUNT,
+     "esi-client/script.c", "a parse error, or it is not begun"},
+    {"rounds of one REPEAT", MODEL_STATEMENT_ROUNDS_MAX, COUNT, "runtime/model/statement.c",
+     "a parse error"},
+    {"REPEATs within each other", ESI_SCRIPT_DEPTH_MAX, COUNT, "esi-client/script.c",
+     "a parse error"},
+    {"SLEEP", MODEL_STATEMENT_SLEEP_MS_MAX, MILLISECONDS, "runtime/model/statement.c",
+     "a parse error"},
+    {"an expansion, from `$` to `}`", MODEL_TEMPLATE_EXPANSION_MAX, BYTES,
+     "runtime/model/template.c", "a parse error"},
+    {"number of `${zipf}`", MODEL_TEMPLATE_RANKS_MAX, COUNT, "runtime/model/template.c",
+     "a parse error"},
+    {"key and value together, expanded", ESI_SCRIPT_EXPANDED_MAX, BYTES, "esi-client/script.c",
+     "a parse error"},
 };
 
 static const struct section sections[] = {

@@ -53,6 +53,7 @@ enum model_applied {
     REASON(SET_LOST, RT_FAILED_PRECONDITION, NO,                                                   \
            "the owner lost the caller's last SET with its process")                                \
     REASON(VERSION_MISMATCH, RT_FAILED_PRECONDITION, NO, "if_version does not hold")               \
+    REASON(EXPECTATION_FAILED, RT_FAILED_PRECONDITION, NO, "an EXPECT of a script does not hold")  \
     REASON(NO_ENTRIES, RT_RESOURCE_EXHAUSTED, NO,                                                  \
            "the value does not fit into the instance's entries")                                   \
     REASON(DISK_FULL, RT_RESOURCE_EXHAUSTED, NO, "no room on disk; reads go on")                   \

@@ -240,9 +240,20 @@ class Syntax(Shared):
         self.assert_parse_error("GET c90:x extra\n", 1, 11, "GET c90:x extra")
         self.assertFalse(self.cluster.status(b"c90:x").known)
 
-    def test_c91_extensions_are_no_keywords_yet(self):
-        for line in ("READ k", "PUT k v", "DEL k", "SLEEP 1", "REPEAT 2"):
-            self.assert_parse_error(line + "\n", 1, 1, line)
+    def test_c91_extensions_are_off_in_classic(self):
+        for line in ("READ k", "PUT k v", "DEL k", "SLEEP 1", "REPEAT 2", "END", "EXPECT v"):
+            script = self.cluster.esi(line + "\n", "wrong.esi", "--profile", "classic")
+            self.assertEqual((script.code, script.results), (2, []))
+            self.assertIn(f"wrong.esi:1:1: expected GET, SET or STORE; {line.split()[0]} is an "
+                          "extension, off in the classic profile", script.err)
+        script = self.cluster.esi("GET c91\nSET c91 ${HOME} ${zipf 5}\n", "wrong.esi",
+                                  "--profile", "classic")
+        self.assertEqual(script.code, 2)
+        self.assertIn("wrong.esi:2:17: expected no ${zipf n}; it is an extension", script.err)
+        self.assertFalse(self.cluster.status(b"c91").known)
+        self.assert_ok(self.cluster.esi("GET c91\nSET c91 $1 ${HOME}\nSTORE c91\n", "text.esi",
+                                        "--profile", "classic"))
+        self.assertEqual(self.cluster.status(b"c91").value, b"$1 ${HOME}")
 
     def test_c92_set_without_value(self):
         for line in ("SET c92", "SET c92 ", "SET c92 \t "):
@@ -263,6 +274,49 @@ class Syntax(Shared):
     def test_empty_script(self):
         script = self.assert_ok(self.cluster.esi(""))
         self.assertEqual(script.results, [])
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Extensions(Shared):
+    """What scripts have besides, under the default profile."""
+
+    OPTIONS = []
+
+    def test_read_put_and_del(self):
+        script = self.assert_ok(self.cluster.esi("PUT ext:k one two\nREAD ext:k\n"
+                                                 "EXPECT one two\nDEL ext:k\n"))
+        self.assertEqual([r["statement"] for r in script.results], ["PUT", "READ", "EXPECT", "DEL"])
+        self.assertEqual(script.results[1]["value"], "one two")
+        self.assertIsNone(self.cluster.status(b"ext:k").value or None)
+        self.assertEqual(self.cluster.esi("READ ext:k\n").code, 1)
+
+    def test_repeats_and_rounds(self):
+        script = self.assert_ok(self.cluster.esi(
+            "REPEAT 2\nREPEAT 3\nPUT ext:${i} v${i}\nEND\nGET ext:${i}\nEXPECT v${i}\nEND\n"))
+        self.assertEqual([(r["line"], r["round"], r["key"]) for r in script.results],
+                         [(3, 1, "ext:1"), (3, 2, "ext:2"), (3, 3, "ext:3"), (5, 1, "ext:1"),
+                          (6, 1, ""), (3, 1, "ext:1"), (3, 2, "ext:2"), (3, 3, "ext:3"),
+                          (5, 2, "ext:2"), (6, 2, "")])
+
+    def test_what_is_expected_and_does_not_come(self):
+        script = self.cluster.esi("PUT ext:e one\nREAD ext:e\nEXPECT two\nPUT ext:e three\n")
+        result = self.assert_aborts(script, 3, "EXPECTATION_FAILED")
+        self.assertEqual((result["code"], result["expected"]), ("FAILED_PRECONDITION", "two"))
+        self.assertIn('expected "two", the last GET or READ answered "one"', result["message"])
+        self.assertEqual(self.cluster.status(b"ext:e").value, b"one")
+
+    def test_expanded_keys_that_are_too_long(self):
+        script = self.cluster.esi("REPEAT 10\nPUT " + "k" * 254 + "${i} v\nEND\n")
+        self.assertEqual([r["reason"] for r in script.results], [""] * 9 + ["KEY_TOO_LONG"])
+        self.assertEqual((script.code, script.results[-1]["round"]), (1, 10))
+
+    def test_equal_seeds_draw_equal_keys(self):
+        text = "REPEAT 10\nPUT ext:${rand 0 999999999} ${zipf 1000}\nEND\n"
+        drawn = [[r["key"] for r in self.assert_ok(
+            self.cluster.esi(text, "draw.esi", *options)).results]
+            for options in (("--seed", "7"), ("--seed", "7"), ("--seed", "8"), (), ())]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertEqual(len({tuple(keys) for keys in drawn}), 4)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ static int check_file(const char *folder, const char *name)
     }
     size = fread(data, 1, sizeof(data), file);
     (void)fclose(file);
-    if (esi_script_parse(name, rt_bytes_of(data, size), &script, &errors, &err) != RT_OK) {
+    if (esi_script_parse(name, rt_bytes_of(data, size), MODEL_DIALECT_EXTENDED, &script, &errors,
+                         &err) != RT_OK) {
         printf("not ok: %s\n", err.message);
         failed = 1;
     } else if (script->n_statements == 0) {

@@ -48,6 +48,8 @@ Test(options, defaults)
     cr_assert_not(esi.check);
     cr_assert_eq(esi.statement_timeout_ms, 30000);
     cr_assert_eq(esi.log_level, RT_LOG_WARNING);
+    cr_assert_eq(esi.dialect, MODEL_DIALECT_EXTENDED);
+    cr_assert_eq(esi.seed, 0);
     cr_assert_eq(esi.n_scripts, 1);
     cr_assert_str_eq(esi.scripts[0], "a.esi");
     finish();
@@ -55,7 +57,10 @@ Test(options, defaults)
 
 Test(options, every_value)
 {
-    parse_ok("--coordinator c:1 -o json --check --timeout 5s --log-level debug run a b -");
+    parse_ok("--coordinator c:1 -o json --check --timeout 5s --log-level debug --seed 7 "
+             "--profile classic run a b -");
+    cr_assert_eq(esi.dialect, MODEL_DIALECT_CLASSIC);
+    cr_assert_eq(esi.seed, 7);
     cr_assert_str_eq(esi.coordinator, "c:1");
     cr_assert_eq(esi.format, ESI_FORMAT_JSON);
     cr_assert(esi.check);
@@ -73,6 +78,11 @@ Test(options, ranges)
     parse_ok("--timeout 1h run a");
     cr_assert_eq(esi.statement_timeout_ms, 3600000);
     parse_fails("--timeout 3600001ms run a", "timeout");
+    parse_ok("--seed 9007199254740991 run a");
+    cr_assert_eq(esi.seed, ESI_SEED_MAX);
+    parse_fails("--seed 9007199254740992 run a", "seed");
+    parse_fails("--seed x run a", "seed");
+    parse_fails("--profile strict run a", "classic");
     finish();
 }
 

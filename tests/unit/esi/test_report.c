@@ -216,11 +216,49 @@ Test(report, json_keeps_the_key_as_given)
     json_decref(json);
 }
 
+Test(report, text_and_json_of_extensions)
+{
+    struct esi_result result = result_of(MODEL_STATEMENT_DELETE, "k", "");
+    struct model_response response;
+    json_t *json;
+
+    result.statement.round = 12;
+    expect_text(&result, "a.esi:3: DEL k ok round=12 1.234 ms\n");
+    json = json_of(&result);
+    cr_assert_str_eq(json_string_value(json_object_get(json, "statement")), "DEL");
+    cr_assert_eq(json_integer_value(json_object_get(json, "round")), 12);
+    json_decref(json);
+
+    result = result_of(MODEL_STATEMENT_GET, "", "");
+    result.statement.target = ESI_TARGET_SLEEP;
+    result.statement.sleep_ms = 250;
+    expect_text(&result, "a.esi:3: SLEEP 250 ok 1.234 ms\n");
+    json = json_of(&result);
+    cr_assert_str_eq(json_string_value(json_object_get(json, "statement")), "SLEEP");
+    cr_assert_eq(json_integer_value(json_object_get(json, "sleep_ms")), 250);
+    cr_assert_null(json_object_get(json, "lock_token"));
+    cr_assert_null(json_object_get(json, "round"));
+    json_decref(json);
+
+    result = result_of(MODEL_STATEMENT_GET, "", "a \n");
+    result.statement.target = ESI_TARGET_EXPECT;
+    result.outcome = ESI_OUTCOME_FAILED;
+    model_response_fail(&response, MODEL_REASON_EXPECTATION_FAILED, "expected another");
+    result.code = response.code;
+    result.error = response.error;
+    expect_text(&result, "a.esi:3: EXPECT \"a \\n\" failed FAILED_PRECONDITION "
+                         "EXPECTATION_FAILED: expected another 1.234 ms\n");
+    json = json_of(&result);
+    cr_assert_str_eq(json_string_value(json_object_get(json, "expected")), "a \n");
+    cr_assert_str_eq(json_string_value(json_object_get(json, "reason")), "EXPECTATION_FAILED");
+    json_decref(json);
+}
+
 static void expect_summary(const struct esi_summary *summary, const char *expected)
 {
     struct rt_buffer buffer = {0};
 
-    esi_report_summary_text("a.esi", summary, &buffer);
+    esi_report_summary_text("a.esi", summary, NULL, &buffer);
     cr_assert_str_eq(rt_buffer_string(&buffer), expected);
     rt_buffer_deinit(&buffer);
 }
@@ -248,6 +286,20 @@ Test(report, summaries)
                                    .error = response.error};
     expect_summary(&summary, "a.esi: session lost, 1 of 3 statements 0.000 ms; ended at line 2; "
                              "FAILED_PRECONDITION SESSION_UNKNOWN: gone\n");
+}
+
+Test(report, a_summary_with_seed_and_round)
+{
+    struct esi_summary summary = {
+        .state = ESI_SCRIPT_ABORTED, .n_statements = 100000000, .n_ok = 5, .line = 2, .round = 6};
+    struct rt_buffer buffer = {0};
+    uint64_t seed = 77;
+
+    esi_report_summary_text("a.esi", &summary, &seed, &buffer);
+    cr_assert_str_eq(rt_buffer_string(&buffer),
+                     "a.esi: aborted, 5 of 100000000 statements, seed=77 0.000 ms; ended at line 2 "
+                     "in round 6\n");
+    rt_buffer_deinit(&buffer);
 }
 
 Test(report, exit_codes)

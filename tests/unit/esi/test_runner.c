@@ -45,9 +45,10 @@ static void start(struct fixture *f, const char *text)
     };
 
     scripted_init(&f->scripted);
-    cr_assert_eq(esi_script_parse("a.esi", rt_bytes_of_string(text), &f->script, &f->errors, NULL),
+    cr_assert_eq(esi_script_parse("a.esi", rt_bytes_of_string(text), MODEL_DIALECT_EXTENDED,
+                                  &f->script, &f->errors, NULL),
                  RT_OK);
-    f->runner = esi_runner_new(f->script, &config, &f->scripted.fake.env);
+    f->runner = esi_runner_new(f->script, &config, 1, &f->scripted.fake.env);
     f->scripted.object = f->runner;
     f->scripted.effects = runner_effects;
     f->scripted.call_done = runner_call_done;
@@ -321,6 +322,275 @@ Test(runner, a_coordinator_that_is_gone_at_the_end_does_not_spoil_the_result)
     scripted_fail_plain(&f.scripted, scripted_take(&f.scripted, MODEL_CALL_CLOSE_SESSION),
                         RT_UNIMPLEMENTED);
     cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->code, RT_OK);
+    finish(&f);
+}
+
+/* ---- extensions ------------------------------------------------------------------------------ */
+
+static void answer_value(struct fixture *f, enum model_statement_kind kind, const char *value)
+{
+    struct model_call *call = take(f, kind);
+
+    model_response_ok(&call->response, MODEL_CALL_EXECUTE);
+    call->response.execute.lock_token = kind == MODEL_STATEMENT_GET ? 7 : 0;
+    call->response.execute.data.has_value = value != NULL;
+    if (value)
+        call->response.execute.data.value = rt_bytes_of_string(value);
+    esi_runner_call_done(f->runner, call);
+}
+
+static struct esi_result *take_result(struct fixture *f)
+{
+    struct esi_result *result = esi_runner_take_result(f->runner);
+
+    cr_assert_not_null(result);
+    return result;
+}
+
+Test(runner, read_put_and_del)
+{
+    struct fixture f;
+
+    start(&f, "READ k\nPUT k v\nDEL k\n");
+    scripted_open(&f.scripted);
+    answer_value(&f, MODEL_STATEMENT_READ, "old");
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_PUT), 0, 1);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_DELETE), 0, 2);
+    for (uint32_t line = 1; line <= 3; line++)
+        expect_result(&f, line, ESI_OUTCOME_OK);
+    (void)expect_end(&f, ESI_SCRIPT_OK);
+    finish(&f);
+}
+
+Test(runner, rounds_are_counted_and_results_keep_what_they_executed)
+{
+    static const char *const keys[] = {"k1", "k2", "k3"};
+    struct esi_result *results[RT_ARRAY_SIZE(keys)];
+    struct fixture f;
+
+    start(&f, "REPEAT 3\nGET k${i}\nEND\n");
+    scripted_open(&f.scripted);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        struct model_call *call = take(&f, MODEL_STATEMENT_GET);
+
+        cr_assert(rt_bytes_equal(call->request.execute.key, rt_bytes_of_string(keys[i])));
+        scripted_done(&f.scripted, call, 7 + i, 0);
+    }
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++)
+        results[i] = take_result(&f);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_ok, 3);
+    cr_assert_eq(esi_runner_summary(f.runner)->n_statements, 3);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        cr_assert_eq(results[i]->statement.line, 2);
+        cr_assert_eq(results[i]->statement.round, i + 1);
+        cr_assert(rt_bytes_equal(results[i]->statement.key, rt_bytes_of_string(keys[i])));
+        (void)esi_result_free(results[i]);
+    }
+    finish(&f);
+}
+
+Test(runner, c44_an_expanded_key_that_is_too_long_fails_as_a_written_one)
+{
+    char text[64 + MODEL_KEY_MAX] = "REPEAT 10\nGET ";
+    const struct esi_summary *summary;
+    struct esi_result *result;
+    struct fixture f;
+
+    memset(text + strlen(text), 'k', MODEL_KEY_MAX - 1);
+    (void)strcat(text, "${i}\nEND\n");
+    start(&f, text);
+    scripted_open(&f.scripted);
+    for (uint32_t round = 1; round <= 10; round++) {
+        struct model_call *call = take(&f, MODEL_STATEMENT_GET);
+
+        cr_assert_eq(call->request.execute.key.size, MODEL_KEY_MAX + (round == 10));
+        if (round < 10)
+            scripted_done(&f.scripted, call, round, 0);
+        else
+            scripted_fail(&f.scripted, call, MODEL_REASON_KEY_TOO_LONG);
+    }
+    for (uint32_t round = 1; round < 10; round++)
+        expect_result(&f, 2, ESI_OUTCOME_OK);
+    result = take_result(&f);
+    cr_assert_eq(result->error.key.size, MODEL_KEY_MAX + 1);
+    summary = expect_end(&f, ESI_SCRIPT_FAILED);
+    cr_assert_eq(summary->error.reason, MODEL_REASON_KEY_TOO_LONG);
+    cr_assert_eq(summary->round, 10);
+    (void)esi_result_free(result);
+    finish(&f);
+}
+
+Test(runner, without_memory_a_result_shows_what_is_written)
+{
+    struct esi_result *result;
+    struct fixture f;
+
+    start(&f, "REPEAT 1\nGET k${i}\nEND\n");
+    scripted_open(&f.scripted);
+    struct model_call *call = take(&f, MODEL_STATEMENT_GET);
+
+    model_response_ok(&call->response, MODEL_CALL_EXECUTE);
+    call->response.execute.lock_token = 7;
+    call->arena.limit = 1;
+    esi_runner_call_done(f.runner, call);
+    result = take_result(&f);
+    cr_assert(rt_bytes_equal(result->statement.key, RT_BYTES_LITERAL("k${i}")));
+    (void)expect_end(&f, ESI_SCRIPT_OK);
+    (void)esi_result_free(result);
+    finish(&f);
+}
+
+Test(runner, sleep_takes_its_time_and_the_session_lives_on)
+{
+    struct fixture f;
+    struct esi_result *result;
+
+    start(&f, "SLEEP 20000\nGET k\n");
+    scripted_open(&f.scripted);
+    scripted_pass(&f.scripted, 19999999);
+    cr_assert_null(esi_runner_take_result(f.runner));
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    scripted_pass(&f.scripted, 1);
+    result = take_result(&f);
+    cr_assert_eq(result->outcome, ESI_OUTCOME_OK);
+    cr_assert_eq(result->latency_us, 20000000);
+    cr_assert_eq(result->attempts, 0);
+    (void)esi_result_free(result);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    expect_result(&f, 2, ESI_OUTCOME_OK);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_ok, 2);
+    finish(&f);
+}
+
+Test(runner, sleep_zero_is_over_at_once)
+{
+    struct fixture f;
+
+    start(&f, "SLEEP 0\n");
+    scripted_open(&f.scripted);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    (void)expect_end(&f, ESI_SCRIPT_OK);
+    finish(&f);
+}
+
+Test(runner, stopped_in_a_sleep)
+{
+    struct fixture f;
+    struct esi_result *result;
+    const struct esi_summary *summary;
+
+    start(&f, "SLEEP 5000\nGET k\n");
+    scripted_open(&f.scripted);
+    test_env_advance_us(&f.scripted.fake, 2000);
+    esi_runner_stop(f.runner);
+    result = take_result(&f);
+    cr_assert_eq(result->outcome, ESI_OUTCOME_FAILED);
+    cr_assert_eq(result->error.reason, MODEL_REASON_CANCELLED);
+    cr_assert_eq(result->latency_us, 2000);
+    (void)esi_result_free(result);
+    summary = expect_end(&f, ESI_SCRIPT_ABORTED);
+    cr_assert_eq(summary->line, 1);
+    finish(&f);
+}
+
+Test(runner, session_lost_in_a_sleep)
+{
+    struct fixture f;
+    const struct esi_summary *summary;
+
+    start(&f, "SLEEP 60000\n");
+    f.scripted.answer_keep_alives = false;
+    scripted_open(&f.scripted);
+    while (!esi_runner_is_done(f.runner))
+        (void)scripted_wake(&f.scripted);
+    expect_result(&f, 1, ESI_OUTCOME_FAILED);
+    summary = esi_runner_summary(f.runner);
+    cr_assert_eq(summary->state, ESI_SCRIPT_SESSION_LOST);
+    cr_assert_eq(summary->line, 1);
+    finish(&f);
+}
+
+Test(runner, expect_compares_with_the_last_get_or_read)
+{
+    struct fixture f;
+
+    start(&f, "GET a\nEXPECT one\nREAD b\nEXPECT two words\nSET a x\nEXPECT two words\n");
+    scripted_open(&f.scripted);
+    answer_value(&f, MODEL_STATEMENT_GET, "one");
+    answer_value(&f, MODEL_STATEMENT_READ, "two words");
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_SET), 0, 1);
+    for (uint32_t line = 1; line <= 6; line++)
+        expect_result(&f, line, ESI_OUTCOME_OK);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_ok, 6);
+    finish(&f);
+}
+
+/* A script that ends at this line because its EXPECT does not hold. */
+static void expect_mismatch(struct fixture *f, uint32_t line, const char *message)
+{
+    const struct esi_summary *summary;
+
+    expect_result(f, line, ESI_OUTCOME_FAILED);
+    summary = expect_end(f, ESI_SCRIPT_FAILED);
+    cr_assert_eq(summary->line, line);
+    cr_assert_eq(summary->code, RT_FAILED_PRECONDITION);
+    cr_assert_eq(summary->error.reason, MODEL_REASON_EXPECTATION_FAILED);
+    cr_assert_str_eq(summary->error.message, message);
+    finish(f);
+}
+
+Test(runner, a_mismatch_ends_the_script)
+{
+    struct fixture f;
+
+    start(&f, "READ a\nEXPECT one\nSET a never\n");
+    scripted_open(&f.scripted);
+    answer_value(&f, MODEL_STATEMENT_READ, "on\x01");
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    expect_mismatch(&f, 2, "expected \"one\", the last GET or READ answered \"on\\x01\"");
+}
+
+Test(runner, nothing_matches_no_value)
+{
+    struct fixture f;
+
+    start(&f, "EXPECT one\n");
+    scripted_open(&f.scripted);
+    expect_mismatch(&f, 1, "expected \"one\", but no GET or READ has answered a value");
+
+    start(&f, "GET a\nGET b\nEXPECT one\n");
+    scripted_open(&f.scripted);
+    answer_value(&f, MODEL_STATEMENT_GET, "one");
+    answer_value(&f, MODEL_STATEMENT_GET, NULL);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    expect_result(&f, 2, ESI_OUTCOME_OK);
+    expect_mismatch(&f, 3, "expected \"one\", but no GET or READ has answered a value");
+}
+
+Test(runner, many_statements_that_need_nobody_give_way)
+{
+    struct fixture f;
+    size_t n_results = 0, most = 0;
+
+    start(&f, "GET a\nREPEAT 1000\nEXPECT v\nEND\n");
+    scripted_open(&f.scripted);
+    answer_value(&f, MODEL_STATEMENT_GET, "v");
+    for (;;) {
+        struct esi_result *result;
+        size_t n = 0;
+
+        while ((result = esi_runner_take_result(f.runner)) != NULL) {
+            (void)esi_result_free(result);
+            n++;
+        }
+        n_results += n;
+        most = n > most ? n : most;
+        if (n_results == 1001)
+            break;
+        cr_assert_eq(scripted_wake(&f.scripted), 0);
+    }
+    cr_assert_leq(most, 65);
+    (void)expect_end(&f, ESI_SCRIPT_OK);
     finish(&f);
 }
 

@@ -1,5 +1,6 @@
 /*
- * The statement language: cases C50 and C88 to C93, errors with their columns, limits.
+ * The statement language: cases C50 and C88 to C93, the extensions and how classic refuses them,
+ * errors with their columns, limits.
  */
 #include "runtime/model/statement.h"
 
@@ -7,7 +8,16 @@
 
 #include "tests/support/check.h"
 
-TestSuite(statement, .fini = test_alloc_expect_none);
+static enum model_dialect dialect;
+
+static void set_up(void)
+{
+    dialect = MODEL_DIALECT_EXTENDED;
+}
+
+TestSuite(statement, .init = set_up, .fini = test_alloc_expect_none);
+
+#define ANY_KEYWORD "GET, SET or STORE, or READ, PUT, DEL, EXPECT, SLEEP, REPEAT, END"
 
 static void expect_statement(struct rt_bytes line, enum model_statement_kind kind, const char *key,
                              const char *value)
@@ -15,8 +25,8 @@ static void expect_statement(struct rt_bytes line, enum model_statement_kind kin
     struct model_statement statement;
     struct model_statement_error error;
 
-    cr_assert_eq(model_statement_parse(line, &statement, &error), MODEL_LINE_STATEMENT, "%.*s",
-                 (int)line.size, (const char *)line.data);
+    cr_assert_eq(model_statement_parse(line, dialect, &statement, &error), MODEL_LINE_STATEMENT,
+                 "%.*s", (int)line.size, (const char *)line.data);
     cr_assert_eq(statement.kind, kind);
     cr_assert(rt_bytes_equal(statement.key, rt_bytes_of_string(key)), "key of '%.*s'",
               (int)line.size, (const char *)line.data);
@@ -29,7 +39,7 @@ static void expect_empty(struct rt_bytes line)
     struct model_statement statement;
     struct model_statement_error error;
 
-    cr_assert_eq(model_statement_parse(line, &statement, &error), MODEL_LINE_EMPTY);
+    cr_assert_eq(model_statement_parse(line, dialect, &statement, &error), MODEL_LINE_EMPTY);
 }
 
 static void expect_error(struct rt_bytes line, size_t column, const char *expected)
@@ -37,7 +47,7 @@ static void expect_error(struct rt_bytes line, size_t column, const char *expect
     struct model_statement statement;
     struct model_statement_error error;
 
-    cr_assert_eq(model_statement_parse(line, &statement, &error), MODEL_LINE_ERROR, "%.*s",
+    cr_assert_eq(model_statement_parse(line, dialect, &statement, &error), MODEL_LINE_ERROR, "%.*s",
                  (int)line.size, (const char *)line.data);
     cr_assert_eq(error.column, column, "column %zu of '%.*s'", error.column, (int)line.size,
                  (const char *)line.data);
@@ -94,16 +104,23 @@ Test(statement, c90_blank_lines_and_comments_are_skipped)
 
 Test(statement, c90_the_rest_is_an_error)
 {
+    expect_error(LINE("PUSH k"), 1, ANY_KEYWORD);
+    expect_error(LINE("DELETE k"), 1, ANY_KEYWORD);
+    expect_error(LINE("  GETS k"), 3, ANY_KEYWORD);
+    expect_error(LINE("GE k"), 1, ANY_KEYWORD);
+    expect_error(LINE("\xef\xbb\xbfGET k"), 1, ANY_KEYWORD);
+    dialect = MODEL_DIALECT_CLASSIC;
+    expect_error(LINE("PUSH k"), 1, "GET, SET or STORE");
+    dialect = MODEL_DIALECT_PLAIN;
+    expect_error(LINE("PUSH k"), 1, "GET, SET or STORE");
     expect_error(LINE("READ k"), 1, "GET, SET or STORE");
-    expect_error(LINE("  GETS k"), 3, "GET, SET or STORE");
-    expect_error(LINE("GE k"), 1, "GET, SET or STORE");
-    expect_error(LINE("\xef\xbb\xbfGET k"), 1, "GET, SET or STORE");
+    dialect = MODEL_DIALECT_EXTENDED;
     expect_error(LINE("GET"), 4, "a blank and a key");
     expect_error(LINE("\tstore  "), 7, "a blank and a key");
     expect_error(LINE("SET"), 4, "a blank and a key");
     expect_error(LINE("GET k extra"), 7, "the end of the line");
     expect_error(LINE("STORE  k \t x"), 12, "the end of the line");
-    expect_error(LINE("\v"), 1, "GET, SET or STORE");
+    expect_error(LINE("\v"), 1, ANY_KEYWORD);
 }
 
 Test(statement, columns_count_bytes)
@@ -146,6 +163,130 @@ Test(statement, nul_is_refused_wherever_it_is)
     expect_error(LINE("\0"), 1, "no NUL byte");
 }
 
+/* ---- extensions ------------------------------------------------------------------------------ */
+
+static struct model_statement expect_line(struct rt_bytes line, enum model_line kind)
+{
+    struct model_statement statement = {0};
+    struct model_statement_error error = {0};
+
+    cr_assert_eq(model_statement_parse(line, dialect, &statement, &error), kind, "%.*s: %s",
+                 (int)line.size, (const char *)line.data, error.expected);
+    return statement;
+}
+
+Test(statement, extensions)
+{
+    struct model_statement statement;
+
+    expect_statement(LINE("READ k"), MODEL_STATEMENT_READ, "k", "");
+    expect_statement(LINE("del  k "), MODEL_STATEMENT_DELETE, "k", "");
+    expect_statement(LINE("Put k one  two"), MODEL_STATEMENT_PUT, "k", "one  two");
+    statement = expect_line(LINE(" expect  two  words \r"), MODEL_LINE_EXPECT);
+    cr_assert(rt_bytes_equal(statement.value, LINE(" two  words")));
+    statement = expect_line(LINE("SLEEP\t 250"), MODEL_LINE_SLEEP);
+    cr_assert_eq(statement.number, 250);
+    statement = expect_line(LINE("repeat 007"), MODEL_LINE_REPEAT);
+    cr_assert_eq(statement.number, 7);
+    (void)expect_line(LINE("  End "), MODEL_LINE_END);
+}
+
+Test(statement, extensions_with_something_wrong)
+{
+    static const char sleep[] = "a blank and a number of milliseconds from 0 to 3600000";
+    static const char repeat[] = "a blank and a number of rounds from 1 to 100000000";
+
+    expect_error(LINE("READ"), 5, "a blank and a key");
+    expect_error(LINE("DEL k v"), 7, "the end of the line");
+    expect_error(LINE("PUT k"), 6, "a blank and a value");
+    expect_error(LINE("EXPECT "), 7, "a blank and a value");
+    expect_error(LINE("END k"), 5, "the end of the line");
+    expect_error(LINE("SLEEP"), 6, sleep);
+    expect_error(LINE("SLEEP -1"), 7, sleep);
+    expect_error(LINE("SLEEP 1s"), 7, sleep);
+    expect_error(LINE("SLEEP 1 2"), 9, "the end of the line");
+    expect_error(LINE("REPEAT ten"), 8, repeat);
+    expect_error(LINE("REPEAT 99999999999999999999999999"), 8, repeat);
+}
+
+Test(statement, numbers_at_their_limits_and_past_them)
+{
+    cr_assert_eq(expect_line(LINE("SLEEP 0"), MODEL_LINE_SLEEP).number, 0);
+    cr_assert_eq(expect_line(LINE("SLEEP 3600000"), MODEL_LINE_SLEEP).number,
+                 MODEL_STATEMENT_SLEEP_MS_MAX);
+    (void)expect_line(LINE("SLEEP 3600001"), MODEL_LINE_ERROR);
+    cr_assert_eq(expect_line(LINE("REPEAT 1"), MODEL_LINE_REPEAT).number, 1);
+    cr_assert_eq(expect_line(LINE("REPEAT 100000000"), MODEL_LINE_REPEAT).number,
+                 MODEL_STATEMENT_ROUNDS_MAX);
+    (void)expect_line(LINE("REPEAT 0"), MODEL_LINE_ERROR);
+    (void)expect_line(LINE("REPEAT 100000001"), MODEL_LINE_ERROR);
+}
+
+Test(statement, blanks_of_an_expansion_belong_to_the_key)
+{
+    struct model_statement statement;
+
+    expect_statement(LINE("GET k${rand 1 2}:${zipf \t 9}x "), MODEL_STATEMENT_GET,
+                     "k${rand 1 2}:${zipf \t 9}x", "");
+    expect_statement(LINE("SET ${i} ${i}"), MODEL_STATEMENT_SET, "${i}", "${i}");
+    statement = expect_line(LINE("SET a$ b$c{${i}}"), MODEL_LINE_STATEMENT);
+    cr_assert(statement.has_expansions);
+    cr_assert_eq(statement.round_column, 12);
+    statement = expect_line(LINE("SET a${$}{i} b$c{}$"), MODEL_LINE_STATEMENT);
+    cr_assert(statement.has_expansions);
+    cr_assert_eq(statement.round_column, 0);
+    statement = expect_line(LINE("SET a$b c$ {i}$"), MODEL_LINE_STATEMENT);
+    cr_assert_not(statement.has_expansions);
+}
+
+Test(statement, unknown_expansions_have_a_column)
+{
+    static const char any[] = "${i}, ${rand a b}, ${zipf n}, or ${$} for a dollar sign";
+
+    expect_error(LINE("GET k${j}"), 6, any);
+    expect_error(LINE("SET k${i} v ${ i}"), 13, any);
+    expect_error(LINE("  SET k v${}"), 10, any);
+    expect_error(LINE("GET k${i"), 6,
+                 "a closing brace within 64 bytes from \"${\"; ${$} is a dollar sign");
+}
+
+Test(statement, classic_refuses_extensions_by_name)
+{
+    dialect = MODEL_DIALECT_CLASSIC;
+    expect_error(LINE("READ k"), 1,
+                 "GET, SET or STORE; READ is an extension, off in the classic profile");
+    expect_error(LINE(" put k v"), 2,
+                 "GET, SET or STORE; PUT is an extension, off in the classic profile");
+    expect_error(LINE("DEL k"), 1,
+                 "GET, SET or STORE; DEL is an extension, off in the classic profile");
+    expect_error(LINE("SLEEP"), 1,
+                 "GET, SET or STORE; SLEEP is an extension, off in the classic profile");
+    expect_error(LINE("REPEAT 2"), 1,
+                 "GET, SET or STORE; REPEAT is an extension, off in the classic profile");
+    expect_error(LINE("END"), 1,
+                 "GET, SET or STORE; END is an extension, off in the classic profile");
+    expect_error(LINE("EXPECT v"), 1,
+                 "GET, SET or STORE; EXPECT is an extension, off in the classic profile");
+    expect_error(LINE("SET k v${i}"), 8, "no ${i}; it is an extension, off in the classic profile");
+    expect_error(LINE("SET k${rand 1 2} v"), 6,
+                 "no ${rand a b}; it is an extension, off in the classic profile");
+    expect_error(LINE("SET k ${}${zipf 5}"), 10,
+                 "no ${zipf n}; it is an extension, off in the classic profile");
+}
+
+Test(statement, what_is_no_expansion_is_text_without_the_extensions)
+{
+    static const enum model_dialect without[] = {MODEL_DIALECT_CLASSIC, MODEL_DIALECT_PLAIN};
+
+    for (size_t i = 0; i < RT_ARRAY_SIZE(without); i++) {
+        dialect = without[i];
+        expect_statement(LINE("SET k$ ${HOME} $1 ${"), MODEL_STATEMENT_SET, "k$", "${HOME} $1 ${");
+    }
+    expect_statement(LINE("SET k${i} ${rand 1 2}"), MODEL_STATEMENT_SET, "k${i}", "${rand 1 2}");
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
 Test(statement, key_length_is_not_judged_here)
 {
     char line[4 + MODEL_KEY_MAX + 2] = "GET ";
@@ -153,9 +294,9 @@ Test(statement, key_length_is_not_judged_here)
     struct model_statement_error error;
 
     memset(line + 4, 'k', MODEL_KEY_MAX + 1);
-    cr_assert_eq(
-        model_statement_parse(rt_bytes_of(line, 4 + MODEL_KEY_MAX + 1), &statement, &error),
-        MODEL_LINE_STATEMENT);
+    cr_assert_eq(model_statement_parse(rt_bytes_of(line, 4 + MODEL_KEY_MAX + 1), dialect,
+                                       &statement, &error),
+                 MODEL_LINE_STATEMENT);
     cr_assert_eq(statement.key.size, MODEL_KEY_MAX + 1);
 }
 
@@ -168,11 +309,11 @@ Test(statement, line_limit_and_limit_plus_one)
 
     memset(line, 'v', size + 4);
     memcpy(line, "  SET k ", 8);
-    cr_assert_eq(model_statement_parse(rt_bytes_of(line, size + 2), &statement, &error),
+    cr_assert_eq(model_statement_parse(rt_bytes_of(line, size + 2), dialect, &statement, &error),
                  MODEL_LINE_STATEMENT);
     cr_assert_eq(statement.value.size, size - 6);
     cr_assert_geq(statement.value.size, MODEL_VALUE_MAX);
-    cr_assert_eq(model_statement_parse(rt_bytes_of(line, size + 3), &statement, &error),
+    cr_assert_eq(model_statement_parse(rt_bytes_of(line, size + 3), dialect, &statement, &error),
                  MODEL_LINE_ERROR);
     cr_assert_eq(error.column, size + 3);
     cr_assert_not_null(strstr(error.expected, "1048847"));
