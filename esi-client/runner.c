@@ -26,6 +26,9 @@ struct esi_runner {
     uint64_t own_until_us;
     struct rt_buffer answered; /* by the last GET or READ, where the script has an EXPECT */
     bool has_answered;         /* there was one, and its key had a value */
+    bool is_planned;
+    bool is_granted;           /* the next statement may begin */
+    struct rt_buffer lock_key; /* of a GET that is not in the script */
     uint64_t started_us;
     bool done;
     struct esi_summary summary;
@@ -95,8 +98,11 @@ static void count_ok(struct esi_runner *runner, const struct esi_result *result)
 static void count(struct esi_runner *runner, const struct esi_result *result)
 {
     struct esi_summary *summary = &runner->summary;
+    bool is_in_script = result->statement.line > 0;
 
     summary->n_attempts += result->attempts;
+    if (!is_in_script && !esi_session_failure(runner->session))
+        return;
     switch (result->outcome) {
     case ESI_OUTCOME_OK:
         count_ok(runner, result);
@@ -244,6 +250,15 @@ static void begin_next(struct esi_runner *runner)
     }
 }
 
+/* Whether the next statement may begin. */
+static bool takes_grant(struct esi_runner *runner)
+{
+    bool is_granted = runner->is_granted || !runner->is_planned;
+
+    runner->is_granted = false;
+    return is_granted;
+}
+
 /* The session is OPEN. Whether there is more to do at once. */
 static bool step(struct esi_runner *runner, size_t *n_own)
 {
@@ -257,6 +272,8 @@ static bool step(struct esi_runner *runner, size_t *n_own)
     }
     if (esi_cursor_is_done(&runner->cursor))
         end_script(runner, ESI_SCRIPT_OK);
+    if (runner->summary.state == ESI_SCRIPT_RUNNING && !takes_grant(runner))
+        return false;
     if (runner->summary.state == ESI_SCRIPT_RUNNING)
         begin_next(runner);
     else
@@ -316,6 +333,7 @@ struct esi_runner *esi_runner_free(struct esi_runner *runner)
     runner->session = esi_session_free(runner->session);
     esi_cursor_deinit(&runner->cursor);
     rt_buffer_deinit(&runner->answered);
+    rt_buffer_deinit(&runner->lock_key);
     return rt_free(runner);
 }
 
@@ -323,6 +341,38 @@ void esi_runner_start(struct esi_runner *runner)
 {
     runner->started_us = rt_env_now_us(&runner->env);
     esi_session_open(runner->session);
+    advance(runner);
+}
+
+void esi_runner_plan(struct esi_runner *runner)
+{
+    runner->is_planned = true;
+}
+
+bool esi_runner_has_turn(const struct esi_runner *runner)
+{
+    return esi_session_has_turn(runner->session);
+}
+
+void esi_runner_grant(struct esi_runner *runner)
+{
+    if (esi_runner_has_turn(runner))
+        esi_session_go_on(runner->session);
+    else
+        runner->is_granted = true;
+    advance(runner);
+}
+
+void esi_runner_lock(struct esi_runner *runner, struct rt_bytes key)
+{
+    struct esi_statement statement = {.kind = MODEL_STATEMENT_GET};
+
+    if (esi_session_state(runner->session) != ESI_SESSION_OPEN || runner->is_own)
+        return;
+    rt_buffer_reset(&runner->lock_key);
+    rt_buffer_append(&runner->lock_key, key);
+    statement.key = rt_buffer_bytes(&runner->lock_key);
+    esi_session_execute(runner->session, &statement);
     advance(runner);
 }
 
@@ -368,6 +418,11 @@ struct esi_result *esi_runner_take_result(struct esi_runner *runner)
     struct rt_list *node = rt_list_pop_front(&runner->results);
 
     return node ? RT_LIST_ENTRY(node, struct esi_result, link) : NULL;
+}
+
+bool esi_runner_is_quiet(const struct esi_runner *runner)
+{
+    return runner->done && esi_session_is_quiet(runner->session);
 }
 
 bool esi_runner_is_done(const struct esi_runner *runner)

@@ -56,6 +56,22 @@ struct esi_runner *esi_runner_free(struct esi_runner *runner);
 /* Once. */
 void esi_runner_start(struct esi_runner *runner);
 
+/* Before the start: no statement is begun but with esi_runner_grant(), and a GET that waited is not
+ * run again without it. */
+void esi_runner_plan(struct esi_runner *runner);
+
+/* Of a planned runner: between two statements it begins the next one; one whose turn has come
+ * (esi_runner_has_turn) runs its GET again. Not while a statement runs. */
+void esi_runner_grant(struct esi_runner *runner);
+
+/* A GET waits, and the lock may be had. */
+bool esi_runner_has_turn(const struct esi_runner *runner);
+
+/* Of a planned runner between two statements: a GET of this key that is not in the script. It has a
+ * result with line 0, which counts for nothing: if it fails, the script goes on. The key is copied.
+ * Does nothing when the session is not open. */
+void esi_runner_lock(struct esi_runner *runner, struct rt_bytes key);
+
 /* Ends the script early: the statement under way is given up, the session closed. */
 void esi_runner_stop(struct esi_runner *runner);
 
@@ -67,6 +83,9 @@ struct model_effects *esi_runner_effects(struct esi_runner *runner);
 
 /* The next result, NULL when there is none; the caller frees it. */
 struct esi_result *esi_runner_take_result(struct esi_runner *runner);
+
+/* The session is closed, and every call has come back: it may be freed. */
+bool esi_runner_is_quiet(const struct esi_runner *runner);
 
 /* The session is closed: nothing more will happen. Results may still be waiting to be taken. */
 bool esi_runner_is_done(const struct esi_runner *runner);

@@ -20,6 +20,7 @@ enum {
 struct run {
     struct esi_statement statement;
     bool awaiting;          /* the exchange is an AWAIT, not the statement itself */
+    bool has_turn;          /* the AWAIT was answered, and the caller has not gone on */
     uint64_t seq;           /* of the exchange */
     uint64_t first_version; /* known when the exchange was first sent with a possible effect */
     uint64_t started_us;
@@ -250,7 +251,9 @@ static void on_executed(struct esi_session *session, struct model_call *call)
     bool is_get = call->request.execute.kind == MODEL_STATEMENT_GET;
 
     if (session->run.awaiting) {
-        if (response->outcome == MODEL_OUTCOME_READY)
+        if (response->outcome == MODEL_OUTCOME_READY && session->config.holds_turn)
+            session->run.has_turn = true;
+        else if (response->outcome == MODEL_OUTCOME_READY)
             begin_execute(session, false);
         else
             on_protocol_error(session);
@@ -333,6 +336,19 @@ void esi_session_execute(struct esi_session *session, const struct esi_statement
         begin_execute(session, false);
 }
 
+bool esi_session_has_turn(const struct esi_session *session)
+{
+    return session->state == ESI_SESSION_BUSY && session->run.has_turn;
+}
+
+void esi_session_go_on(struct esi_session *session)
+{
+    rt_assert(esi_session_has_turn(session));
+    session->run.has_turn = false;
+    if (!has_expired(session))
+        begin_execute(session, false);
+}
+
 void esi_session_close(struct esi_session *session)
 {
     if (session->state == ESI_SESSION_CLOSING || session->state == ESI_SESSION_CLOSED)
@@ -405,6 +421,11 @@ struct esi_result *esi_result_free(struct esi_result *result)
 enum esi_session_state esi_session_state(const struct esi_session *session)
 {
     return session->state;
+}
+
+bool esi_session_is_quiet(const struct esi_session *session)
+{
+    return rt_list_is_empty(&session->post.attempts);
 }
 
 const struct model_error *esi_session_failure(const struct esi_session *session)

@@ -23,6 +23,7 @@ struct esi_session_config {
     char coordinator_address[MODEL_ADDRESS_MAX + 1];
     struct model_id client_id;     /* random, never used by another session */
     uint64_t statement_timeout_us; /* ≥ 1; for one statement, waiting for a lock aside */
+    bool holds_turn;               /* a GET that waited runs again only with esi_session_go_on() */
 };
 
 enum esi_session_state {
@@ -90,6 +91,11 @@ void esi_session_open(struct esi_session *session);
  * value stay alive until the statement's last result. */
 void esi_session_execute(struct esi_session *session, const struct esi_statement *statement);
 
+/* With holds_turn: the lock that a GET waits for may be had; esi_session_go_on() runs the GET
+ * again, and only then. */
+bool esi_session_has_turn(const struct esi_session *session);
+void esi_session_go_on(struct esi_session *session);
+
 /* Gives up the statement under way, if any (its result is UNKNOWN or FAILED CANCELLED), and ends
  * the session. */
 void esi_session_close(struct esi_session *session);
@@ -111,6 +117,9 @@ struct esi_result *esi_session_take_result(struct esi_session *session);
 struct esi_result *esi_result_free(struct esi_result *result);
 
 enum esi_session_state esi_session_state(const struct esi_session *session);
+
+/* Every call that it made has come back. */
+bool esi_session_is_quiet(const struct esi_session *session);
 
 /* Why the session is CLOSED without having been asked to; NULL otherwise. Its key is empty. */
 const struct model_error *esi_session_failure(const struct esi_session *session);

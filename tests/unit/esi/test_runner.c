@@ -35,9 +35,10 @@ static uint64_t runner_next_wakeup_us(void *object)
     return esi_runner_next_wakeup_us(object);
 }
 
-static void start(struct fixture *f, const char *text)
+static void start_as(struct fixture *f, const char *text, bool is_planned)
 {
     struct esi_session_config config = {
+        .holds_turn = is_planned,
         .name = "esi-1",
         .coordinator_address = "coordinator:7400",
         .client_id = {.bytes = {0xc1}},
@@ -54,7 +55,14 @@ static void start(struct fixture *f, const char *text)
     f->scripted.call_done = runner_call_done;
     f->scripted.tick = runner_tick;
     f->scripted.next_wakeup_us = runner_next_wakeup_us;
+    if (is_planned)
+        esi_runner_plan(f->runner);
     esi_runner_start(f->runner);
+}
+
+static void start(struct fixture *f, const char *text)
+{
+    start_as(f, text, false);
 }
 
 static void finish(struct fixture *f)
@@ -605,4 +613,95 @@ Test(runner, free_in_the_middle_and_state_names)
     cr_assert_null(esi_runner_free(NULL));
     cr_assert_str_eq(esi_script_state_name(ESI_SCRIPT_RUNNING), "running");
     cr_assert_str_eq(esi_script_state_name((enum esi_script_state)99), "?");
+}
+
+/* ---- planned --------------------------------------------------------------------------------- */
+
+static void answer(struct fixture *f, enum model_statement_kind kind, enum model_outcome outcome)
+{
+    struct model_call *call = take(f, kind);
+
+    model_response_ok(&call->response, MODEL_CALL_EXECUTE);
+    call->response.execute.outcome = outcome;
+    esi_runner_call_done(f->runner, call);
+}
+
+Test(runner, a_planned_one_begins_a_statement_for_each_grant)
+{
+    struct fixture f;
+
+    start_as(&f, "GET k\nSTORE k\n", true);
+    esi_runner_grant(f.runner);
+    scripted_open(&f.scripted);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0, "a grant is for one statement");
+    esi_runner_grant(f.runner);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_STORE), 0, 1);
+    expect_result(&f, 2, ESI_OUTCOME_OK);
+    (void)expect_end(&f, ESI_SCRIPT_OK);
+    finish(&f);
+}
+
+Test(runner, a_planned_get_that_waited_runs_again_with_a_grant)
+{
+    struct fixture f;
+
+    start_as(&f, "GET k\n", true);
+    scripted_open(&f.scripted);
+    esi_runner_grant(f.runner);
+    answer(&f, MODEL_STATEMENT_GET, MODEL_OUTCOME_WAITING);
+    expect_result(&f, 1, ESI_OUTCOME_WAITING);
+    cr_assert_not(esi_runner_has_turn(f.runner));
+    answer(&f, MODEL_STATEMENT_AWAIT, MODEL_OUTCOME_READY);
+    cr_assert(esi_runner_has_turn(f.runner));
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    esi_runner_grant(f.runner);
+    cr_assert_not(esi_runner_has_turn(f.runner));
+    answer(&f, MODEL_STATEMENT_GET, MODEL_OUTCOME_WAITING);
+    expect_result(&f, 1, ESI_OUTCOME_WAITING);
+    answer(&f, MODEL_STATEMENT_AWAIT, MODEL_OUTCOME_READY);
+    esi_runner_grant(f.runner);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_waits, 2);
+    finish(&f);
+}
+
+Test(runner, a_planned_one_that_has_its_turn_can_be_stopped)
+{
+    struct fixture f;
+
+    start_as(&f, "GET k\n", true);
+    scripted_open(&f.scripted);
+    esi_runner_grant(f.runner);
+    answer(&f, MODEL_STATEMENT_GET, MODEL_OUTCOME_WAITING);
+    answer(&f, MODEL_STATEMENT_AWAIT, MODEL_OUTCOME_READY);
+    esi_runner_stop(f.runner);
+    cr_assert_not(esi_runner_has_turn(f.runner));
+    expect_result(&f, 1, ESI_OUTCOME_WAITING);
+    expect_result(&f, 1, ESI_OUTCOME_FAILED);
+    (void)expect_end(&f, ESI_SCRIPT_ABORTED);
+    cr_assert(esi_runner_is_quiet(f.runner));
+    finish(&f);
+}
+
+Test(runner, a_planned_one_locks_a_key_that_is_not_in_the_script)
+{
+    struct fixture f;
+    char key[] = "extra";
+
+    start_as(&f, "GET k\n", true);
+    esi_runner_lock(f.runner, rt_bytes_of_string(key));
+    scripted_open(&f.scripted);
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0, "it had no session yet");
+    esi_runner_lock(f.runner, rt_bytes_of_string(key));
+    memset(key, 'x', sizeof(key));
+    scripted_fail(&f.scripted, take(&f, MODEL_STATEMENT_GET), MODEL_REASON_KEY_INACCESSIBLE);
+    expect_result(&f, 0, ESI_OUTCOME_FAILED);
+    esi_runner_grant(f.runner);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_ok, 1);
+    finish(&f);
 }
