@@ -61,6 +61,20 @@ static const struct rt_option options[] = {
         .offset = offsetof(struct esi_options, seed),
     },
     {
+        .name = "report",
+        .type = RT_OPTION_STRING,
+        .argument = "FILE",
+        .help = "Write there what came of each script, as JSON, when all are done.",
+        .offset = offsetof(struct esi_options, report),
+    },
+    {
+        .name = "junit",
+        .type = RT_OPTION_STRING,
+        .argument = "FILE",
+        .help = "Write there what came of each statement, as JUnit's XML, when all are done.",
+        .offset = offsetof(struct esi_options, junit),
+    },
+    {
         .name = "timeout",
         .type = RT_OPTION_DURATION,
         .initial = "30s",
@@ -87,6 +101,7 @@ static const char *const examples[] = {
     "redistinto-esi run morning.esi evening.esi    # at the same time, in a session each",
     "redistinto-esi run checks.esi -o json --timeout 1m",
     "redistinto-esi run load.esi --seed 7          # what it draws is the same each time",
+    "redistinto-esi run checks.esi --junit checks.xml --report checks.json",
     NULL,
 };
 

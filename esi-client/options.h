@@ -21,6 +21,8 @@ struct esi_options {
     enum esi_format format;
     bool check; /* parse only */
     enum model_dialect dialect;
+    const char *report; /* file; NULL = none */
+    const char *junit;
     uint64_t seed; /* 0 = another one in each run */
     uint64_t statement_timeout_ms;
     enum rt_log_level log_level;

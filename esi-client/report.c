@@ -194,6 +194,40 @@ void esi_report_summary_text(const char *script, const struct esi_summary *summa
     rt_buffer_append_byte(buffer, '\n');
 }
 
+void esi_report_run(const struct esi_report_script *scripts, size_t n_scripts, uint64_t seed,
+                    struct rt_buffer *buffer)
+{
+    struct rt_json json;
+
+    rt_json_init(&json, buffer);
+    rt_json_object_begin(&json, NULL);
+    rt_json_array_begin(&json, "scripts");
+    for (size_t i = 0; i < n_scripts; i++) {
+        const struct esi_summary *summary = scripts[i].summary;
+
+        rt_json_object_begin(&json, NULL);
+        rt_json_string(&json, "name", scripts[i].name);
+        rt_json_string(&json, "state", esi_script_state_name(summary->state));
+        rt_json_u64(&json, "statements", summary->n_statements);
+        rt_json_u64(&json, "ok", summary->n_ok);
+        rt_json_u64(&json, "waits", summary->n_waits);
+        rt_json_u64(&json, "sets_lost", summary->n_sets_lost);
+        rt_json_u64(&json, "attempts", summary->n_attempts);
+        rt_json_u64(&json, "line", summary->line);
+        rt_json_u64(&json, "round", summary->round);
+        rt_json_string(&json, "code", rt_code_name(summary->code));
+        rt_json_string(&json, "reason", reason_text(summary->code, &summary->error));
+        rt_json_string(&json, "message", summary->code == RT_OK ? "" : summary->error.message);
+        rt_json_bool(&json, "lock_lost", summary->lock_lost);
+        rt_json_u64(&json, "duration_us", summary->duration_us);
+        rt_json_u64(&json, "seed", seed);
+        rt_json_object_end(&json);
+    }
+    rt_json_array_end(&json);
+    rt_json_object_end(&json);
+    rt_buffer_append_byte(buffer, '\n');
+}
+
 enum model_exit esi_report_exit(const struct esi_summary *summary)
 {
     if (summary->state == ESI_SCRIPT_OK)

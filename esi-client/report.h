@@ -33,6 +33,17 @@ void esi_report_json(const char *script, const struct esi_result *result, struct
 void esi_report_summary_text(const char *script, const struct esi_summary *summary,
                              const uint64_t *seed, struct rt_buffer *buffer);
 
+struct esi_report_script {
+    const char *name;
+    const struct esi_summary *summary;
+};
+
+/* The report of a whole run: {"scripts": […]}, each with name, state, statements, ok, waits,
+ * sets_lost, attempts, line and round (of the statement that ended it, 0 = none did), code, reason,
+ * message, lock_lost, duration_us and the run's seed. */
+void esi_report_run(const struct esi_report_script *scripts, size_t n_scripts, uint64_t seed,
+                    struct rt_buffer *buffer);
+
 /* OK, FAILED, UNAVAILABLE (no session came about), AUTHENTICATION or INTERRUPTED. */
 enum model_exit esi_report_exit(const struct esi_summary *summary);
 

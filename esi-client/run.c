@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "esi-client/report.h"
+#include "esi-client/run_report.h"
 #include "esi-client/runner.h"
 #include "runtime/base/alloc.h"
 #include "runtime/host/host.h"
@@ -39,6 +40,7 @@ struct run {
     size_t n_reported;
     size_t n_results;
     uint64_t seed;
+    struct esi_run_report report;
     pthread_mutex_t lock;
     struct rpc_job output_job;
     bool is_interrupted;
@@ -141,6 +143,7 @@ static void print_results(struct run *run, struct job *job, struct rt_list *resu
         else
             esi_report_text(job->script->name, result, &line);
         print(run, &line);
+        esi_run_report_add(&run->report, (size_t)(job - run->jobs), result);
         (void)esi_result_free(result);
         run->n_results++;
     }
@@ -344,6 +347,46 @@ static int exit_code_of(const struct run *run)
     return (int)worst;
 }
 
+/* Owned by the caller. */
+static struct esi_run_report_script *list_scripts(const struct run *run)
+{
+    struct esi_run_report_script *scripts = rt_xalloc(run->n_jobs * sizeof(*scripts));
+
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        const struct job *job = &run->jobs[i];
+
+        scripts[i].script = job->script;
+        scripts[i].summary = job->runner ? esi_runner_summary(job->runner) : NULL;
+    }
+    return scripts;
+}
+
+static bool open_report(struct run *run)
+{
+    struct esi_run_report_script *scripts = list_scripts(run);
+    struct rt_error err = RT_ERROR_INIT;
+    enum rt_code code = esi_run_report_open(&run->report, run->options->report, run->options->junit,
+                                            scripts, run->n_jobs, &err);
+
+    if (code != RT_OK)
+        (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
+    (void)rt_free(scripts);
+    return code == RT_OK;
+}
+
+/* All scripts have ended. */
+static bool finish_report(struct run *run)
+{
+    struct esi_run_report_script *scripts = list_scripts(run);
+    struct rt_error err = RT_ERROR_INIT;
+    enum rt_code code = esi_run_report_finish(&run->report, scripts, run->n_jobs, run->seed, &err);
+
+    if (code != RT_OK)
+        (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
+    (void)rt_free(scripts);
+    return code == RT_OK;
+}
+
 static int run_scripts(struct run *run)
 {
     struct rt_error err = RT_ERROR_INIT;
@@ -361,6 +404,8 @@ static int run_scripts(struct run *run)
         start_job(run, &run->jobs[i]);
     rpc_runtime_run(run->runtime);
 
+    if (!finish_report(run))
+        run->has_output_failed = true;
     exit_code = exit_code_of(run);
     for (size_t i = 0; i < run->n_jobs; i++) {
         run->jobs[i].host = host_free(run->jobs[i].host);
@@ -375,6 +420,7 @@ static void run_free(struct run *run)
     for (size_t i = 0; i < run->n_jobs; i++)
         run->jobs[i].script = esi_script_free(run->jobs[i].script);
     (void)rt_free(run->jobs);
+    esi_run_report_close(&run->report);
     (void)pthread_mutex_destroy(&run->lock);
     (void)rt_free(run);
 }
@@ -394,8 +440,12 @@ int esi_run(const struct esi_options *options)
         run->jobs[i].run = run;
         rt_list_init(&run->jobs[i].results);
     }
-    if (load_scripts(run))
-        exit_code = options->check ? MODEL_EXIT_OK : run_scripts(run);
+    if (load_scripts(run)) {
+        if (options->check)
+            exit_code = MODEL_EXIT_OK;
+        else if (open_report(run))
+            exit_code = run_scripts(run);
+    }
     run_free(run);
     return exit_code;
 }

@@ -95,3 +95,45 @@ void esi_text_append_quoted(struct rt_buffer *buffer, struct rt_bytes bytes, siz
     if (bytes.size > 0)
         rt_buffer_append_string(buffer, "…");
 }
+
+static const char *entity_of(uint8_t byte)
+{
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&apos;";
+    default:
+        return NULL;
+    }
+}
+
+/* U+FFFE and U+FFFF are UTF-8, and no characters of XML. */
+static bool is_no_character(struct rt_bytes unit)
+{
+    return unit.size == 3 && unit.data[0] == 0xef && unit.data[1] == 0xbf && unit.data[2] >= 0xbe;
+}
+
+void esi_text_append_xml(struct rt_buffer *buffer, struct rt_bytes bytes)
+{
+    while (bytes.size > 0) {
+        struct esi_text_unit unit = esi_text_next(bytes);
+        struct rt_bytes taken = rt_bytes_of(bytes.data, unit.size);
+        const char *entity = unit.printable ? entity_of(bytes.data[0]) : NULL;
+
+        if (entity)
+            rt_buffer_append_string(buffer, entity);
+        else if (unit.printable && !is_no_character(taken))
+            rt_buffer_append(buffer, taken);
+        else
+            for (size_t i = 0; i < unit.size; i++)
+                rt_buffer_printf(buffer, "\\x%02x", bytes.data[i]);
+        bytes = rt_bytes_of(bytes.data + unit.size, bytes.size - unit.size);
+    }
+}

@@ -25,4 +25,8 @@ size_t esi_text_append(struct rt_buffer *buffer, struct rt_bytes bytes);
  * quotes; never cuts a character. */
 void esi_text_append_quoted(struct rt_buffer *buffer, struct rt_bytes bytes, size_t max);
 
+/* For XML, in attributes and between tags: printable text with what is markup as an entity, every
+ * other byte as \xNN. A backslash stays one, so that text that is escaped already may be given. */
+void esi_text_append_xml(struct rt_buffer *buffer, struct rt_bytes bytes);
+
 #endif

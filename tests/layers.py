@@ -54,7 +54,8 @@ SHELL_FILES = {
     "coordinator": {"main.c", "server.c", "server.h", "options.c", "options.h", "operation_log.c",
                     "operation_log.h"},
     "instance": {"main.c", "server.c", "server.h", "options.c", "options.h"},
-    "esi-client": {"client.c", "client.h", "main.c", "run.c", "run.h", "options.c", "options.h"},
+    "esi-client": {"client.c", "client.h", "main.c", "output.c", "output.h", "run.c", "run.h",
+                   "run_report.c", "run_report.h", "options.c", "options.h"},
 }
 # beginning of an include -> who may use it
 LIBRARIES = {

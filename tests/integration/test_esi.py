@@ -2,12 +2,14 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
 import unittest
+from xml.etree import ElementTree
 
 import tap
 from cluster import binary, run, wait_until
@@ -81,6 +83,48 @@ class WithoutCoordinator(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"-:1:4: ", done.stderr)
 
+    def test_reports_that_cannot_be_written_keep_everything_from_running(self):
+        path = self.path("good.esi", "GET a\n")
+        for option in ("--report", "--junit"):
+            for name, said in ((self.directory, "is a directory"),
+                               (self.directory / "absent" / "x", "absent"),
+                               ("/dev/null", "is no regular file")):
+                result = self.run_esi(option, name, path)
+                self.assertEqual((result.code, result.out), (2, b""), result.err)
+                self.assertIn(f"{option[2:]}: ", result.err.decode())
+                self.assertIn(said, result.err.decode())
+        result = self.run_esi("--report", "same", "--junit", "same", path)
+        self.assertEqual(result.code, 2)
+        self.assertIn("both 'same'", result.err.decode())
+        self.assertEqual(os.listdir(self.directory), ["good.esi"])
+
+    def test_reports_without_a_coordinator(self):
+        path = self.path("good.esi", "GET a\nSTORE a\n")
+        report, junit = self.directory / "r.json", self.directory / "j.xml"
+        result = self.run_esi("--timeout", "300ms", "--report", report, "--junit", junit,
+                              "--seed", "9", path)
+        self.assertEqual(result.code, 5, result.err)
+        script, = json.loads(report.read_text())["scripts"]
+        self.assertEqual((script["name"], script["state"], script["statements"], script["ok"],
+                          script["line"], script["seed"]),
+                         (str(path), "session_lost", 2, 0, 0, 9))
+        self.assertIn(script["code"], ("UNAVAILABLE", "DEADLINE_EXCEEDED"))
+        suite, = ElementTree.parse(junit).getroot()
+        self.assertEqual([case.get("name") for case in suite.iter("testcase")],
+                         ["1: GET a", "2: STORE a", "session"])
+        self.assertEqual((suite.get("errors"), suite.get("skipped")), ("1", "2"))
+        self.assertEqual(sorted(os.listdir(self.directory)), ["good.esi", "j.xml", "r.json"])
+
+    def test_a_report_for_which_there_is_no_room(self):
+        path = self.path("good.esi", "GET a\n")
+        done = subprocess.run(
+            ["prlimit", "--fsize=10", binary("redistinto-esi"), "run", "--coordinator", NOBODY,
+             "--timeout", "300ms", "--report", self.directory / "r.json", path],
+            capture_output=True, check=False, timeout=60, restore_signals=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"writing ", done.stderr)
+        self.assertEqual(os.listdir(self.directory), ["good.esi"])
+
     def test_no_coordinator_within_the_timeout(self):
         path = self.path("good.esi", "GET a\nSET a 1\n")
         for options in (["-o", "json"], []):
@@ -148,6 +192,57 @@ class WithCoordinator(FleetCase):
         self.assertEqual((result["code"], result["instance"], result["epoch"]),
                          ("NOT_FOUND", "", 0))
         self.assertTrue(result["message"])
+
+    def test_report_and_junit(self):
+        report, junit = self.cluster.directory / "r.json", self.cluster.directory / "j.xml"
+        paths = []
+        for name, text in (("works.esi", "REPEAT 3\nPUT rep:${i} <${i}>&\"\x01\nEND\n"
+                                         "SLEEP 1\nREAD rep:2\nEXPECT <2>&\"\x01\n"),
+                           ("fails.esi", "GET rep:f\nSET rep:nowhere v\nSTORE rep:f\n")):
+            paths.append(self.cluster.directory / name)
+            paths[-1].write_text(text, encoding="ascii")
+        script = Script(self.cluster.coordinator, paths, "--report", report, "--junit", junit)
+        self.assertEqual(script.wait().code, 1)
+        works, fails = json.loads(report.read_text())["scripts"]
+        self.assertEqual({**works, "duration_us": 0, "seed": 0, "attempts": 0},
+                         {"name": str(paths[0]), "state": "ok", "statements": 6, "ok": 6,
+                          "waits": 0, "sets_lost": 0, "attempts": 0, "line": 0, "round": 0,
+                          "code": "OK", "reason": "", "message": "", "lock_lost": False,
+                          "duration_us": 0, "seed": 0})
+        self.assertGreaterEqual(works["attempts"], 4)
+        self.assertGreaterEqual(works["duration_us"], 1000)
+        self.assertEqual((fails["state"], fails["line"], fails["code"], fails["reason"],
+                          fails["ok"]), ("failed", 2, "NOT_FOUND", "KEY_NOT_IDENTIFIED", 1))
+        self.assertEqual(works["seed"], fails["seed"])
+        self.assertGreater(works["seed"], 0)
+
+        suites = ElementTree.parse(junit).getroot()
+        self.assertEqual([suites.get(name) for name in ("tests", "failures", "errors", "skipped")],
+                         ["7", "1", "0", "1"])
+        cases = [case for suite in suites for case in suite.iter("testcase")]
+        self.assertEqual([case.get("name") for case in cases],
+                         ['2: PUT rep:${i} "<${i}>&\\"\\x01"', "4: SLEEP 1", "5: READ rep:2",
+                          '6: EXPECT "<2>&\\"\\x01"', "1: GET rep:f",
+                          '2: SET rep:nowhere "v"', "3: STORE rep:f"])
+        self.assertEqual([[child.tag for child in case] for case in cases],
+                         [[], [], [], [], [], ["failure"], ["skipped"]])
+        failure = cases[5].find("failure")
+        self.assertEqual(failure.get("type"), "NOT_FOUND KEY_NOT_IDENTIFIED")
+        self.assertTrue(failure.get("message"))
+        if shutil.which("xmllint"):
+            subprocess.run(["xmllint", "--noout", junit], check=True, timeout=60)
+
+    def test_reports_after_an_interrupt(self):
+        report = self.cluster.directory / "int.json"
+        script = self.cluster.script("PUT rep:int v\nSLEEP 3600000\n", "sleeps.esi", "--report",
+                                     report)
+        self.addCleanup(script.kill)
+        script.wait_line(1)
+        script.signal(signal.SIGINT)
+        self.assertEqual(script.wait().code, 130)
+        told, = json.loads(report.read_text())["scripts"]
+        self.assertEqual((told["state"], told["line"], told["ok"], told["reason"]),
+                         ("aborted", 2, 1, "CANCELLED"))
 
     def test_text_output(self):
         path = self.cluster.directory / "text.esi"

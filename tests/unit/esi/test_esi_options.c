@@ -50,6 +50,8 @@ Test(options, defaults)
     cr_assert_eq(esi.log_level, RT_LOG_WARNING);
     cr_assert_eq(esi.dialect, MODEL_DIALECT_EXTENDED);
     cr_assert_eq(esi.seed, 0);
+    cr_assert_null(esi.report);
+    cr_assert_null(esi.junit);
     cr_assert_eq(esi.n_scripts, 1);
     cr_assert_str_eq(esi.scripts[0], "a.esi");
     finish();
@@ -58,7 +60,9 @@ Test(options, defaults)
 Test(options, every_value)
 {
     parse_ok("--coordinator c:1 -o json --check --timeout 5s --log-level debug --seed 7 "
-             "--profile classic run a b -");
+             "--profile classic --report r.json --junit j.xml run a b -");
+    cr_assert_str_eq(esi.report, "r.json");
+    cr_assert_str_eq(esi.junit, "j.xml");
     cr_assert_eq(esi.dialect, MODEL_DIALECT_CLASSIC);
     cr_assert_eq(esi.seed, 7);
     cr_assert_str_eq(esi.coordinator, "c:1");

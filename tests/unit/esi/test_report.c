@@ -302,6 +302,38 @@ Test(report, a_summary_with_seed_and_round)
     rt_buffer_deinit(&buffer);
 }
 
+Test(report, the_report_of_a_run)
+{
+    struct model_response response;
+    struct esi_summary ok = {.state = ESI_SCRIPT_OK,
+                             .n_statements = 3,
+                             .n_ok = 3,
+                             .n_waits = 1,
+                             .n_sets_lost = 2,
+                             .n_attempts = 4,
+                             .duration_us = 2500};
+    struct esi_summary failed = {
+        .state = ESI_SCRIPT_FAILED, .n_statements = 9, .line = 4, .round = 2};
+    struct esi_report_script scripts[] = {{"a.esi", &ok}, {"b\"\xff", &failed}};
+    struct rt_buffer buffer = {0};
+
+    model_response_fail(&response, MODEL_REASON_KEY_NOT_LOCKED, "not locked");
+    failed.code = response.code;
+    failed.error = response.error;
+    esi_report_run(scripts, 2, 77, &buffer);
+    cr_assert_str_eq(
+        rt_buffer_string(&buffer),
+        "{\"scripts\":[{\"name\":\"a.esi\",\"state\":\"ok\",\"statements\":3,\"ok\":3,\"waits\":1,"
+        "\"sets_lost\":2,\"attempts\":4,\"line\":0,\"round\":0,\"code\":\"OK\",\"reason\":\"\","
+        "\"message\":\"\",\"lock_lost\":false,\"duration_us\":2500,\"seed\":77},"
+        "{\"name\":\"b\\\"\xef\xbf\xbd\",\"state\":\"failed\",\"statements\":9,\"ok\":0,\"waits\":"
+        "0,"
+        "\"sets_lost\":0,\"attempts\":0,\"line\":4,\"round\":2,\"code\":\"FAILED_PRECONDITION\","
+        "\"reason\":\"KEY_NOT_LOCKED\",\"message\":\"not locked\",\"lock_lost\":false,"
+        "\"duration_us\":0,\"seed\":77}]}\n");
+    rt_buffer_deinit(&buffer);
+}
+
 Test(report, exit_codes)
 {
     struct esi_summary summary = {.state = ESI_SCRIPT_OK};

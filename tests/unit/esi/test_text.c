@@ -78,3 +78,14 @@ Test(text, quoted_at_the_limit_and_past_it)
     expect_quoted(IN("1234\xc3\xb1"), 6, "\"1234\xc3\xb1\"");
     expect_quoted(IN("x"), 0, "\"\"…");
 }
+
+Test(text, for_xml)
+{
+    struct rt_buffer buffer = {0};
+
+    esi_text_append_xml(&buffer,
+                        RT_BYTES_LITERAL("a<b>&\"'\\ \t\xff\xc3\xb1\xef\xbf\xbf\xef\xbf\xbd"));
+    cr_assert_str_eq(rt_buffer_string(&buffer),
+                     "a&lt;b&gt;&amp;&quot;&apos;\\ \\x09\\xff\xc3\xb1\\xef\\xbf\\xbf\xef\xbf\xbd");
+    rt_buffer_deinit(&buffer);
+}
