@@ -132,8 +132,8 @@ class WithoutCoordinator(unittest.TestCase):
             result = self.run_esi("--timeout", "700ms", *options, path)
             took = time.monotonic() - started
             self.assertEqual(result.code, 5, result.err)
-            self.assertLess(took, 3.0)
-        self.assertIn(b"UNAVAILABLE", result.out)
+            self.assertLess(took, 20.0)  # without the option it is 30 s
+        self.assertRegex(result.out, rb"UNAVAILABLE|DEADLINE_EXCEEDED")
         self.assertIn(NOBODY.encode(), result.out)
 
     def test_silent_coordinator_within_the_timeout(self):
@@ -143,7 +143,7 @@ class WithoutCoordinator(unittest.TestCase):
             result = run("redistinto-esi", "run", "--coordinator",
                          f"127.0.0.1:{peer.getsockname()[1]}", "--timeout", "700ms", path)
             self.assertEqual(result.code, 5, result.err)
-            self.assertLess(time.monotonic() - started, 5.0)
+            self.assertLess(time.monotonic() - started, 20.0)
 
     def test_interrupt_before_anybody_answered(self):
         path = self.path("good.esi", "GET a\n")
@@ -158,7 +158,7 @@ class WithoutCoordinator(unittest.TestCase):
                 process.send_signal(number)
                 self.assertEqual(process.wait(timeout=20), 130)
                 connection.close()
-                self.assertLess(time.monotonic() - started, 5.0)
+                self.assertLess(time.monotonic() - started, 20.0)  # the timeout is 1 min
 
 
 @unittest.skipIf(MISSING, MISSING)
