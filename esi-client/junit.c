@@ -57,7 +57,8 @@ void esi_tally_add(struct esi_tally *tally, const struct esi_result *result)
 {
     struct esi_tally_step *step = &tally->steps[find_step(tally->script, result->statement.line)];
 
-    if (result->outcome == ESI_OUTCOME_WAITING) /* the result that follows has all of the time */
+    /* Of a WAITING one the result that follows has all of the time. */
+    if (result->outcome == ESI_OUTCOME_WAITING || result->statement.line == 0)
         return;
     step->latency_us += result->latency_us;
     if (result->outcome == ESI_OUTCOME_OK)

@@ -27,7 +27,7 @@ RT_MUST_USE enum rt_code esi_tally_init(struct esi_tally *tally, const struct es
                                         struct rt_error *err);
 void esi_tally_deinit(struct esi_tally *tally);
 
-/* Results of the script, in any order. */
+/* Results of the script, in any order; one of line 0, which is not in it, counts for nothing. */
 void esi_tally_add(struct esi_tally *tally, const struct esi_result *result);
 
 struct esi_junit_counts {

@@ -124,19 +124,20 @@ static void count(struct esi_runner *runner, const struct esi_result *result)
     }
 }
 
-/* The cursor's memory is the next statement's, results live longer. Without memory a result shows
- * the statement as the script has it. */
+/* The memory of a statement is the next one's, results live longer. Without memory for its own a
+ * result shows the statement as the script has it, or no key where the script has none. */
 static void keep_statement(struct esi_runner *runner, struct esi_result *result)
 {
     struct esi_statement *statement = &result->statement;
+    bool is_in_script = statement->line > 0;
     struct rt_bytes key, value;
 
-    if (!esi_cursor_is_expanded(&runner->cursor))
+    if (is_in_script && !esi_cursor_is_expanded(&runner->cursor))
         return;
     if (!rt_arena_copy(&result->arena, statement->key, &key) ||
         !rt_arena_copy(&result->arena, statement->value, &value)) {
-        key = esi_cursor_as_written(&runner->cursor)->key;
-        value = esi_cursor_as_written(&runner->cursor)->value;
+        key = is_in_script ? esi_cursor_as_written(&runner->cursor)->key : (struct rt_bytes){0};
+        value = is_in_script ? esi_cursor_as_written(&runner->cursor)->value : (struct rt_bytes){0};
     }
     statement->key = key;
     statement->value = value;

@@ -80,6 +80,7 @@ Test(junit, a_testcase_for_each_statement_whatever_its_rounds)
 
     start(&f, RT_BYTES_LITERAL("GET k\n\nREPEAT 2\nSET k${i} \"v\" & w\nEND\nSLEEP 5"));
     add(&f, 1, ESI_OUTCOME_WAITING, 400);
+    add(&f, 0, ESI_OUTCOME_OK, 77);
     add(&f, 1, ESI_OUTCOME_OK, 1500000);
     add(&f, 4, ESI_OUTCOME_OK, 20);
     add(&f, 4, ESI_OUTCOME_OK, 30);

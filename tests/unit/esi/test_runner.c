@@ -428,6 +428,36 @@ Test(runner, c44_an_expanded_key_that_is_too_long_fails_as_a_written_one)
     finish(&f);
 }
 
+Test(runner, a_lock_beside_the_script_has_a_result_of_its_own)
+{
+    static const char *const keys[] = {"first", "second"};
+    struct esi_result *results[RT_ARRAY_SIZE(keys)];
+    struct fixture f;
+
+    start(&f, "GET k\nEXPECT of k\n");
+    esi_runner_plan(f.runner);
+    scripted_open(&f.scripted);
+    esi_runner_grant(f.runner);
+    answer_value(&f, MODEL_STATEMENT_GET, "of k");
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        esi_runner_lock(f.runner, rt_bytes_of_string(keys[i]));
+        answer_value(&f, MODEL_STATEMENT_GET, "of another");
+        results[i] = take_result(&f);
+    }
+    for (size_t i = 0; i < RT_ARRAY_SIZE(keys); i++) {
+        cr_assert_eq(results[i]->statement.line, 0);
+        cr_assert(rt_bytes_equal(results[i]->statement.key, rt_bytes_of_string(keys[i])),
+                  "the key of result %zu is the next one's", i);
+        (void)esi_result_free(results[i]);
+    }
+    /* What it answers is no answer to the script. */
+    esi_runner_grant(f.runner);
+    expect_result(&f, 2, ESI_OUTCOME_OK);
+    cr_assert_eq(expect_end(&f, ESI_SCRIPT_OK)->n_ok, 2);
+    finish(&f);
+}
+
 Test(runner, without_memory_a_result_shows_what_is_written)
 {
     struct esi_result *result;
