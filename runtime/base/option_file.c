@@ -60,6 +60,27 @@ static char *fail_long_line(struct file *file)
     return NULL;
 }
 
+static const char *skip_bom(const char *text)
+{
+    return strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
+}
+
+/* inih would drop what stands behind the name. */
+static char *check_section(struct file *file, char *text)
+{
+    const char *start = file->line == 1 ? skip_bom(text) : text;
+    const char *end = strchr(start, ']');
+    const char *rest;
+
+    if (*start != '[' || end == NULL)
+        return text;
+    file->section_line = file->line;
+    rest = end + 1 + strspn(end + 1, " \t\r\n\v\f");
+    if (*rest == '\0' || (*rest == ';' && rest > end + 1))
+        return text;
+    return fail_line(file, "only a comment, ';' behind a blank, may follow the section's ']'");
+}
+
 static bool is_blank(int c)
 {
     return c != '\n' && isspace(c);
@@ -72,6 +93,7 @@ static char *read_line(char *text, int size, void *stream)
     struct file *file = stream;
     int n = 0;
     int c = 0;
+    bool was_return = false;
 
     rt_assert(size >= RT_OPTION_FILE_LINE_MAX + 2);
     if (file->code != RT_OK)
@@ -82,6 +104,10 @@ static char *read_line(char *text, int size, void *stream)
             return fail_line(file, "the file has too many lines");
         if (c == '\0')
             return fail_line(file, "the file is no text");
+        if (was_return && c != '\n')
+            return fail_line(file, "a carriage return stands inside the line; lines end with a "
+                                   "newline");
+        was_return = c == '\r';
         if (n == 0 && is_blank(c))
             continue;
         if (n == RT_OPTION_FILE_LINE_MAX && c != '\n')
@@ -89,9 +115,7 @@ static char *read_line(char *text, int size, void *stream)
         text[n++] = (char)c;
     }
     text[n] = '\0';
-    if (text[0] == '[')
-        file->section_line = file->line;
-    return n > 0 ? text : NULL;
+    return n > 0 ? check_section(file, text) : NULL;
 }
 
 static int on_setting(void *ctx, const char *section, const char *name, const char *text)

@@ -265,6 +265,35 @@ Test(option_file, mistakes_name_file_and_line)
     expect_bad_line("[instance]\ntimeout = soon\n", 2, "'soon' is not a duration");
 }
 
+Test(option_file, nothing_but_a_comment_follows_a_section)
+{
+    static const char message[] =
+        "only a comment, ';' behind a blank, may follow the section's ']'";
+
+    EXPECT_OK("--config", write_file("[instance] ; comment\ncount = 7\n[esi]\t\t\n[cli] \r\n"));
+    cr_assert_eq(config.count, 7);
+    expect_bad_line("[instance] count = 7\n", 1, message);
+    expect_bad_line("\n  [instance]]\n", 2, message);
+    expect_bad_line("[instance];comment\n", 1, message);
+    expect_bad_line("[instance] # comment\n", 1, message);
+    expect_bad_line("\xef\xbb\xbf[instance] x\n", 1, message);
+    expect_bad_line("[instance][esi]", 1, message);
+}
+
+/* They would be one long comment, or value. */
+Test(option_file, lines_do_not_end_with_a_carriage_return_alone)
+{
+    static const char message[] = "a carriage return stands inside the line; lines end with a "
+                                  "newline";
+
+    EXPECT_OK("--config", write_file("\r\n[instance]\r\n\r\ncount = 7\r\n; comment\r"));
+    cr_assert_eq(config.count, 7);
+    expect_bad_line("[instance]\rcount = 7\r", 1, message);
+    expect_bad_line("\r[instance]\rcount = 7\r", 1, message);
+    expect_bad_line("; comment\r[instance]\r", 1, message);
+    expect_bad_line("[instance]\nname = a\rb\n", 2, message);
+}
+
 /* Also where another layer wins. */
 Test(option_file, overridden_values_are_checked)
 {
