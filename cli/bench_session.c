@@ -18,14 +18,15 @@ static void on_open_answer(struct cli_bench *bench, const struct model_response 
         cli_bench_give_up(bench, response->code, &response->error);
         return;
     }
+    session->id = response->open_session.session_id;
+    session->is_open = true;
     if (model_lease_init(&session->lease, response->open_session.lease_ms, &err) != RT_OK) {
         model_response_fail(&failure, MODEL_REASON_NONE, "malformed answer of OpenSession: %s",
                             err.message);
         cli_bench_give_up(bench, failure.code, &failure.error);
+        session->renew_us = RT_NEVER;
         return;
     }
-    session->id = response->open_session.session_id;
-    session->is_open = true;
     session->renew_us =
         cli_link_now_us(bench->link) + model_lease_renew_interval_us(&session->lease);
 }

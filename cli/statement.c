@@ -327,11 +327,12 @@ struct model_call *cli_statement_run(struct cli_context *context, struct cli_cli
         return run_in_given(&run);
     }
     call = open_session(&run);
-    if (call->response.code != RT_OK)
-        return call;
-    (void)model_call_free(call);
-    call = run_alone(&run);
-    close_session(&run);
+    if (call->response.code == RT_OK) {
+        (void)model_call_free(call);
+        call = run_alone(&run);
+    }
+    if (!model_id_is_none(&run.session_id))
+        close_session(&run);
     return call;
 }
 

@@ -113,7 +113,9 @@ static void lock_go_on(struct esi_direct *direct, struct esi_operation *operatio
 {
     if (!esi_lease_check(&direct->lease)) {
         operation->awaits_session = true;
-        if (direct->lease.state != ESI_LEASE_OPENING)
+        /* One that opened with a malformed lease is being closed, and then fails those that wait.
+         */
+        if (direct->lease.state != ESI_LEASE_OPENING && direct->lease.state != ESI_LEASE_CLOSING)
             open_session(direct);
     } else if (end_cleanup(direct, operation)) {
         send_lock(direct, operation);

@@ -42,7 +42,8 @@ enum rt_code esi_post_send(struct esi_post *post, struct esi_exchange *exchange,
     enum rt_code code;
 
     exchange->send_at_us = RT_NEVER;
-    exchange->n_attempts++;
+    if (exchange->n_attempts++ == 0)
+        exchange->begun_us = now_us;
     code = model_request_copy(&call->request, request, &call->arena, err);
     if (code != RT_OK) {
         (void)model_call_free(call);
@@ -91,6 +92,12 @@ void esi_exchange_give_up(struct esi_exchange *exchange)
     exchange->maybe = true;
 }
 
+/* Of the exchange: its last attempt may have had next to nothing. A part of one counts as one. */
+static uint64_t waited_ms(const struct esi_exchange *exchange, uint64_t now_us)
+{
+    return (now_us - exchange->begun_us + 999) / 1000;
+}
+
 bool esi_exchange_expire(struct esi_exchange *exchange, uint64_t now_us,
                          struct model_response *ret_failure)
 {
@@ -99,7 +106,7 @@ bool esi_exchange_expire(struct esi_exchange *exchange, uint64_t now_us,
     if (!attempt || now_us < attempt->deadline_us)
         return false;
     model_response_fail(ret_failure, MODEL_REASON_NONE, "no answer from %.200s within %llu ms",
-                        attempt->address, (unsigned long long)(now_us - attempt->sent_us) / 1000);
+                        attempt->address, (unsigned long long)waited_ms(exchange, now_us));
     ret_failure->code = RT_DEADLINE_EXCEEDED;
     esi_exchange_give_up(exchange);
     return true;

@@ -16,6 +16,7 @@ struct esi_exchange {
     const char *address;         /* borrowed; of the next attempt */
     struct esi_attempt *attempt; /* live; NULL between attempts */
     uint64_t deadline_us;        /* no attempt begins or lasts past it */
+    uint64_t begun_us;           /* when its first attempt was sent */
     uint64_t send_at_us;         /* next attempt; RT_NEVER while one is live or none is wanted */
     uint32_t n_attempts;
     bool maybe; /* an attempt that has ended may have, or get, an effect */

@@ -35,12 +35,23 @@ static void end(struct esi_lease *lease)
     lease->state = ESI_LEASE_ENDED;
 }
 
-void esi_lease_lose(struct esi_lease *lease, const struct model_response *failure)
+static void note_failure(struct esi_lease *lease, const struct model_response *failure)
 {
     lease->failure_code = failure->code;
     lease->failure = failure->error;
     lease->failure.key = (struct rt_bytes){0};
+}
+
+static void fail(struct esi_lease *lease, const struct model_response *failure)
+{
+    note_failure(lease, failure);
     end(lease);
+}
+
+void esi_lease_lose(struct esi_lease *lease, const struct model_response *failure)
+{
+    lease->is_over = true;
+    fail(lease, failure);
 }
 
 bool esi_lease_check(struct esi_lease *lease)
@@ -54,7 +65,7 @@ bool esi_lease_check(struct esi_lease *lease)
     model_response_fail(&failure, MODEL_REASON_SESSION_UNKNOWN,
                         "the session's lease of %llu ms ran out without an answer to a KeepAlive",
                         (unsigned long long)(lease->terms.duration_us / 1000));
-    esi_lease_lose(lease, &failure);
+    fail(lease, &failure);
     return false;
 }
 
@@ -90,6 +101,7 @@ void esi_lease_open(struct esi_lease *lease, const struct model_request_id *requ
     rt_assert(lease->state == ESI_LEASE_NONE || lease->state == ESI_LEASE_ENDED);
     lease->state = ESI_LEASE_OPENING;
     lease->failure_code = RT_OK;
+    lease->is_over = false;
     lease->request_id = *request_id;
     lease->door = esi_exchange_begin(lease->address, now_us(lease) + timeout_us);
     send_door(lease);
@@ -133,20 +145,27 @@ static void on_opened(struct esi_lease *lease, const struct model_open_session_r
     struct model_response failure;
     struct rt_error err;
 
-    if (model_lease_init(&lease->terms, opened->lease_ms, &err) != RT_OK) {
-        model_response_fail(&failure, MODEL_REASON_INVALID_FIELD, "the coordinator's answer: %s",
-                            err.message);
-        esi_lease_lose(lease, &failure);
-        return;
-    }
     lease->id = opened->session_id;
     lease->state = ESI_LEASE_HELD;
+    if (model_lease_init(&lease->terms, opened->lease_ms, &err) != RT_OK) {
+        model_response_fail(&failure, MODEL_REASON_NONE, "malformed answer of OpenSession: %s",
+                            err.message);
+        note_failure(lease, &failure);
+        esi_lease_close(lease);
+        return;
+    }
     lease->fence_at_us = 0;
     lease->keep_alive = esi_exchange_begin(lease->address, RT_NEVER);
     extend(lease, sent_us);
     /* An earlier attempt may have begun the lease that this answer repeats: renew it now. */
     if (retried)
         send_keep_alive(lease);
+}
+
+static void end_closed(struct esi_lease *lease, bool is_over)
+{
+    lease->is_over = is_over;
+    end(lease);
 }
 
 /* Opening and closing are bounded by their time alone. */
@@ -160,9 +179,10 @@ static void on_door_failure(struct esi_lease *lease, const struct model_response
         at_us < lease->door.deadline_us)
         lease->door.send_at_us = at_us;
     else if (lease->state == ESI_LEASE_OPENING)
-        esi_lease_lose(lease, failure);
+        fail(lease, failure);
     else
-        end(lease);
+        end_closed(lease,
+                   esi_retry_reaction(failure->code, &failure->error) == ESI_REACTION_SESSION_LOST);
 }
 
 static void on_door_answer(struct esi_lease *lease, const struct model_call *call, uint64_t sent_us)
@@ -172,7 +192,7 @@ static void on_door_answer(struct esi_lease *lease, const struct model_call *cal
     else if (lease->state == ESI_LEASE_OPENING)
         on_opened(lease, &call->response.open_session, sent_us);
     else
-        end(lease);
+        end_closed(lease, true);
 }
 
 static void on_keep_alive_failure(struct esi_lease *lease, const struct model_response *failure)

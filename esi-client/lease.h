@@ -4,7 +4,8 @@
  *
  * Part of a core: its calls go through the core's post, and whoever steps it looks at `state`
  * afterwards. An OPEN_SESSION is repeated until its time is over, then the lease has ENDED. It has
- * ended too, with SESSION_UNKNOWN, when it ran out or the coordinator knows it no longer.
+ * ended too, with SESSION_UNKNOWN, when it ran out or the coordinator knows it no longer. One whose
+ * length no lease can have is closed, and then has ended with that failure.
  *
  * Not thread safe; the core's lock.
  */
@@ -36,6 +37,7 @@ struct esi_lease {
     struct esi_exchange keep_alive;
     enum rt_code failure_code; /* RT_OK when it did not end by itself */
     struct model_error failure;
+    bool is_over; /* ENDED, and the coordinator has said so: what it held is released */
 };
 
 /* `post` and `address` are borrowed. */
@@ -49,7 +51,8 @@ void esi_lease_open(struct esi_lease *lease, const struct model_request_id *requ
 /* Gives it back, if there is one; then ENDED without a failure. */
 void esi_lease_close(struct esi_lease *lease);
 
-/* Somebody was told that the session ended: the lease ends with that failure. */
+/* Somebody was told, by the coordinator, that the session ended: the lease ends with that failure.
+ */
 void esi_lease_lose(struct esi_lease *lease, const struct model_response *failure);
 
 /* A call of the post is back. False when its exchange is not one of the lease's. */

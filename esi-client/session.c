@@ -433,6 +433,11 @@ const struct model_error *esi_session_failure(const struct esi_session *session)
     return session->lease.failure_code == RT_OK ? NULL : &session->lease.failure;
 }
 
+bool esi_session_is_over(const struct esi_session *session)
+{
+    return session->lease.is_over;
+}
+
 enum rt_code esi_session_failure_code(const struct esi_session *session)
 {
     return session->lease.failure_code;

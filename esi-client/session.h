@@ -121,6 +121,10 @@ enum esi_session_state esi_session_state(const struct esi_session *session);
 /* Every call that it made has come back. */
 bool esi_session_is_quiet(const struct esi_session *session);
 
+/* Whether the coordinator has said that the CLOSED session is over: its locks are released then. If
+ * not, they are when its lease has run out there. */
+bool esi_session_is_over(const struct esi_session *session);
+
 /* Why the session is CLOSED without having been asked to; NULL otherwise. Its key is empty. */
 const struct model_error *esi_session_failure(const struct esi_session *session);
 

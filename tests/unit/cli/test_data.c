@@ -374,12 +374,14 @@ Test(data, waits_no_longer_than_it_may)
            "redistinto: get: 'other' holds the key's lock (FAILED_PRECONDITION KEY_NOT_LOCKED)\n");
 }
 
-/* Of a coordinator with such leases; nobody else has been asked yet. */
+/* Of a coordinator with such leases; nobody else has been asked yet. The session is closed,
+ * whatever its lease. */
 static void expect_with_lease(uint64_t lease_ms, enum model_exit expected, const char *part)
 {
     forked_coordinator_end(&coordinator);
     start(lease_ms);
     expect_part("put k v", expected, part);
+    expect_open_sessions("0 open");
 }
 
 Test(data, shortest_lease)
@@ -402,6 +404,15 @@ Test(data, lease_too_long)
 {
     expect_with_lease(MODEL_LEASE_MS_MAX + 1, MODEL_EXIT_INTERNAL,
                       "malformed answer of OpenSession: lease of 3600001 ms");
+}
+
+Test(data, bench_closes_a_session_whose_lease_is_malformed)
+{
+    forked_coordinator_end(&coordinator);
+    start(MODEL_LEASE_MS_MIN - 1);
+    expect_part("bench --path routed", MODEL_EXIT_INTERNAL,
+                "malformed answer of OpenSession: lease of 999 ms");
+    expect_open_sessions("0 open");
 }
 
 Test(data, repeats_the_same_request)

@@ -104,6 +104,30 @@ Test(direct_locks, locks_that_wait_go_on_waiting_for_another_session)
     direct_rig_deinit(&rig);
 }
 
+/* The session is closed first; those that come meanwhile wait for that, and fail with the rest. */
+Test(direct_locks, locks_of_a_session_with_a_malformed_lease_fail)
+{
+    struct direct_rig rig;
+    struct model_call *operations[2], *call;
+
+    direct_rig_init(&rig);
+    operations[0] = direct_rig_submit(&rig, MODEL_CALL_LOCK, "a");
+    call = direct_rig_take(&rig, MODEL_CALL_OPEN_SESSION);
+    model_response_ok(&call->response, MODEL_CALL_OPEN_SESSION);
+    call->response.open_session.lease_ms = 999;
+    esi_direct_call_done(rig.direct, call);
+    call = direct_rig_take(&rig, MODEL_CALL_CLOSE_SESSION);
+    operations[1] = direct_rig_submit(&rig, MODEL_CALL_LOCK, "b");
+    cr_assert_eq(direct_rig_n_calls(&rig), 0);
+    direct_rig_ok(&rig, call, 0);
+    for (size_t i = 0; i < RT_ARRAY_SIZE(operations); i++) {
+        direct_rig_expect_failure(&rig, operations[i], MODEL_REASON_NONE, MODEL_APPLIED_NO);
+        cr_assert_eq(operations[i]->response.code, RT_INTERNAL);
+    }
+    direct_rig_lock(&rig, "a", 8);
+    direct_rig_deinit(&rig);
+}
+
 Test(direct_locks, a_lock_brings_its_route)
 {
     struct direct_rig rig;

@@ -91,6 +91,29 @@ Test(session, open_without_any_answer_is_a_deadline)
     session_fixture_deinit(&f);
 }
 
+/* The time that was given, and not what the last attempt got of it. */
+Test(session, no_answer_is_told_with_the_time_that_was_given)
+{
+    struct session_fixture f;
+    struct model_call *call;
+    uint64_t began;
+
+    session_fixture_init(&f);
+    began = f.scripted.fake.now_us;
+    esi_session_open(f.session);
+    scripted_fail_plain(&f.scripted, scripted_take(&f.scripted, MODEL_CALL_OPEN_SESSION),
+                        RT_UNAVAILABLE);
+    (void)scripted_wake(&f.scripted);
+    call = scripted_take(&f.scripted, MODEL_CALL_OPEN_SESSION);
+    f.scripted.fake.now_us = began + SESSION_FIXTURE_TIMEOUT_US - 200000;
+    scripted_fail_plain(&f.scripted, call, RT_UNAVAILABLE);
+    while (esi_session_state(f.session) == ESI_SESSION_OPENING)
+        (void)scripted_wake(&f.scripted);
+    cr_assert_not_null(strstr(esi_session_failure(f.session)->message, "within 8000 ms"), "%s",
+                       esi_session_failure(f.session)->message);
+    session_fixture_deinit(&f);
+}
+
 Test(session, open_refused_fails_at_once)
 {
     struct session_fixture f;
@@ -104,7 +127,31 @@ Test(session, open_refused_fails_at_once)
     session_fixture_deinit(&f);
 }
 
-Test(session, open_with_a_nonsensical_lease_fails)
+/* The coordinator believes that it is open: it is closed there before the failure is told. */
+Test(session, open_with_a_nonsensical_lease_fails_and_closes)
+{
+    struct session_fixture f;
+    struct model_call *call;
+
+    session_fixture_init(&f);
+    esi_session_open(f.session);
+    call = scripted_take(&f.scripted, MODEL_CALL_OPEN_SESSION);
+    model_response_ok(&call->response, MODEL_CALL_OPEN_SESSION);
+    call->response.open_session.session_id.bytes[0] = 7;
+    call->response.open_session.lease_ms = 1;
+    esi_session_call_done(f.session, call);
+    cr_assert_eq(esi_session_state(f.session), ESI_SESSION_OPENING);
+    call = scripted_take(&f.scripted, MODEL_CALL_CLOSE_SESSION);
+    cr_assert_eq(call->request.session.session_id.bytes[0], 7);
+    scripted_ok(&f.scripted, call);
+    cr_assert_eq(esi_session_state(f.session), ESI_SESSION_CLOSED);
+    cr_assert_eq(esi_session_failure_code(f.session), RT_INTERNAL);
+    cr_assert_not_null(strstr(esi_session_failure(f.session)->message, "lease of 1 ms"));
+    cr_assert_eq(esi_session_next_wakeup_us(f.session), RT_NEVER);
+    session_fixture_deinit(&f);
+}
+
+Test(session, a_nonsensical_lease_is_told_when_its_close_is_not_answered)
 {
     struct session_fixture f;
     struct model_call *call;
@@ -115,8 +162,9 @@ Test(session, open_with_a_nonsensical_lease_fails)
     model_response_ok(&call->response, MODEL_CALL_OPEN_SESSION);
     call->response.open_session.lease_ms = 1;
     esi_session_call_done(f.session, call);
-    cr_assert_eq(esi_session_state(f.session), ESI_SESSION_CLOSED);
-    cr_assert_eq(esi_session_failure(f.session)->reason, MODEL_REASON_INVALID_FIELD);
+    while (esi_session_state(f.session) != ESI_SESSION_CLOSED)
+        (void)scripted_wake(&f.scripted);
+    cr_assert_not_null(strstr(esi_session_failure(f.session)->message, "lease of 1 ms"));
     session_fixture_deinit(&f);
 }
 
@@ -193,6 +241,7 @@ Test(session, keep_alive_to_an_unknown_session_closes_it)
     cr_assert_eq(esi_session_state(f.session), ESI_SESSION_CLOSED);
     cr_assert_eq(esi_session_failure(f.session)->reason, MODEL_REASON_SESSION_UNKNOWN);
     cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    cr_assert(esi_session_is_over(f.session));
     session_fixture_deinit(&f);
 }
 
@@ -207,6 +256,7 @@ Test(session, lease_runs_out_before_the_statement_is_sent)
     session_fixture_expect_failure(&f, ESI_OUTCOME_FAILED, MODEL_REASON_SESSION_UNKNOWN);
     cr_assert_eq(esi_session_state(f.session), ESI_SESSION_CLOSED);
     cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    cr_assert_not(esi_session_is_over(f.session));
     session_fixture_deinit(&f);
 }
 
@@ -592,6 +642,7 @@ Test(session, close_ends_the_session_at_the_coordinator)
     cr_assert_null(esi_session_failure(f.session));
     esi_session_close(f.session);
     cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    cr_assert(esi_session_is_over(f.session));
     session_fixture_deinit(&f);
 }
 
@@ -614,6 +665,7 @@ Test(session, close_is_tried_for_two_seconds)
     cr_assert_gt(n, 3);
     cr_assert_leq(f.scripted.fake.now_us, began + 2000000);
     cr_assert_null(esi_session_failure(f.session));
+    cr_assert_not(esi_session_is_over(f.session));
     session_fixture_deinit(&f);
 }
 
@@ -642,6 +694,7 @@ Test(session, close_without_an_answer_ends_after_two_seconds)
     while (esi_session_state(f.session) == ESI_SESSION_CLOSING)
         (void)scripted_wake(&f.scripted);
     cr_assert_eq(f.scripted.fake.now_us, began + 2000000);
+    cr_assert_not(esi_session_is_over(f.session));
     session_fixture_deinit(&f);
 }
 
