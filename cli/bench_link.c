@@ -5,7 +5,6 @@
  */
 #include "cli/bench_link.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "cli/condition.h"
@@ -272,8 +271,7 @@ struct cli_link *cli_link_new(const struct cli_link_options *options)
     (void)pthread_mutex_init(&link->lock, NULL);
     cli_condition_init(&link->woken);
     link->runtime = rpc_runtime_new(NULL);
-    if (rpc_runtime_on_signal(link->runtime, SIGINT, on_signal, link, NULL) != RT_OK ||
-        rpc_runtime_on_signal(link->runtime, SIGTERM, on_signal, link, NULL) != RT_OK)
+    if (rpc_runtime_on_interrupt(link->runtime, on_signal, link, NULL) != RT_OK)
         rt_assert(!"these signals can be caught");
     result = pthread_create(&link->loop_thread, NULL, run_loop, link);
     rt_assert(result == 0);

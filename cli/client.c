@@ -7,7 +7,6 @@
 #include "cli/client.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -386,8 +385,7 @@ struct cli_client *cli_client_new(struct cli_context *context)
     rt_list_init(&client->channels);
     (void)pthread_mutex_init(&client->lock, NULL);
     cli_condition_init(&client->done);
-    if (rpc_runtime_on_signal(client->runtime, SIGINT, on_signal, client, NULL) != RT_OK ||
-        rpc_runtime_on_signal(client->runtime, SIGTERM, on_signal, client, NULL) != RT_OK)
+    if (rpc_runtime_on_interrupt(client->runtime, on_signal, client, NULL) != RT_OK)
         rt_assert(!"these signals can be caught");
     result = pthread_create(&client->loop_thread, NULL, run_loop, client);
     rt_assert(result == 0);

@@ -6,7 +6,6 @@
 #include "cli/session.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@ struct cli_session {
     pthread_cond_t changed;
     struct rt_list results; /* esi_result.link */
     enum esi_session_state state;
+    bool is_over;                  /* CLOSED, and the coordinator said so */
     struct model_response failure; /* code RT_OK: none */
     struct model_open_session_response opened;
     int signum; /* not yet taken */
@@ -113,6 +113,7 @@ static void after_step(void *ctx)
     while ((result = esi_session_take_result(session->machine)) != NULL)
         rt_list_push_back(&session->results, &result->link);
     if (state == ESI_SESSION_CLOSED && session->state != ESI_SESSION_CLOSED) {
+        session->is_over = esi_session_is_over(session->machine);
         session->failure.code = esi_session_failure_code(session->machine);
         if (failure != NULL)
             session->failure.error = *failure;
@@ -170,8 +171,7 @@ struct cli_session *cli_session_new(struct cli_context *context, const char *nam
     session->machine = new_machine(context, name, rpc_runtime_env(session->runtime));
     host.runtime = session->runtime;
     session->host = host_new(&host);
-    if (rpc_runtime_on_signal(session->runtime, SIGINT, on_signal, session, NULL) != RT_OK ||
-        rpc_runtime_on_signal(session->runtime, SIGTERM, on_signal, session, NULL) != RT_OK)
+    if (rpc_runtime_on_interrupt(session->runtime, on_signal, session, NULL) != RT_OK)
         rt_assert(!"these signals can be caught");
     host_step(session->host, step_open, NULL);
     result = pthread_create(&session->loop_thread, NULL, run_loop, session);
@@ -299,6 +299,16 @@ enum cli_session_end cli_session_end(struct cli_session *session)
         end = session->failure.code == RT_OK ? CLI_SESSION_CLOSED : CLI_SESSION_LOST;
     (void)pthread_mutex_unlock(&session->lock);
     return end;
+}
+
+bool cli_session_is_over(struct cli_session *session)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&session->lock);
+    is_over = session->is_over;
+    (void)pthread_mutex_unlock(&session->lock);
+    return is_over;
 }
 
 struct model_response cli_session_failure(struct cli_session *session)

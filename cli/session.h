@@ -1,7 +1,8 @@
 /*
  * A session that stays: opened, kept alive in the background, used by one statement at a time,
  * closed. The machine of esi-client/session.h behind a runtime of its own, with blocking calls in
- * front. SIGINT and SIGTERM are taken while there is one.
+ * front. SIGINT, SIGTERM and SIGHUP are taken while
+ * there is one.
  *
  * Used by one thread. A process can have one of them, or one client (client.h), at a time.
  */
@@ -45,6 +46,9 @@ struct esi_result *cli_session_execute(struct cli_session *session,
 void cli_session_close(struct cli_session *session);
 
 enum cli_session_end cli_session_end(struct cli_session *session);
+
+/* Whether the coordinator said that it has ended, so that its locks are released. */
+bool cli_session_is_over(struct cli_session *session);
 
 /* Why it was lost. */
 struct model_response cli_session_failure(struct cli_session *session);

@@ -176,22 +176,34 @@ static void print_refusal(struct shell *shell, const struct rt_error *err)
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
+/* Free only where the coordinator has said that the session is over. */
+static char *text_of_locks(struct shell *shell)
+{
+    if (cli_session_is_over(shell->session))
+        return rt_xstrdup("its locks are free");
+    return rt_xasprintf("the coordinator has not confirmed that, so its locks may be held until "
+                        "the lease of %llu ms has run out there",
+                        (unsigned long long)cli_session_lease_ms(shell->session));
+}
+
 /* Once for each session. From a pipe nothing runs any more. */
 static void tell_end(struct shell *shell)
 {
     enum cli_session_end how = cli_session_end(shell->session);
     struct model_response failure = cli_session_failure(shell->session);
     RT_CLEANUP(rt_freep) char *text = NULL;
+    RT_CLEANUP(rt_freep) char *locks = NULL;
 
     if (how == CLI_SESSION_LIVES || shell->has_told_end)
         return;
     shell->has_told_end = true;
+    locks = text_of_locks(shell);
     text =
-        rt_xasprintf("%s%s; its locks are free%s",
+        rt_xasprintf("%s%s; %s, and %s",
                      how == CLI_SESSION_LOST ? "the session was lost: " : "the session was closed",
-                     how == CLI_SESSION_LOST ? failure.error.message : "",
-                     is_typed(shell) ? ", and the next statement begins a new one"
-                                     : ", and the remaining lines are not run");
+                     how == CLI_SESSION_LOST ? failure.error.message : "", locks,
+                     is_typed(shell) ? "the next statement begins a new one"
+                                     : "the remaining lines are not run");
     tell(shell, text);
     if (!is_typed(shell))
         end(shell, MODEL_EXIT_FAILED);
@@ -220,7 +232,8 @@ static bool open_session(struct shell *shell)
     return false;
 }
 
-/* Ends it when SIGTERM, or anything that reads a pipe is interrupted; else ^C is for the line. */
+/* Ends it when SIGTERM or SIGHUP, or anything that reads a pipe is interrupted; else ^C is for the
+ * line. */
 static void on_interrupt(struct shell *shell, int signum)
 {
     if (signum != SIGINT || !is_typed(shell)) {

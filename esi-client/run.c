@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -397,8 +396,7 @@ static int run_scripts(struct run *run)
     while (run->seed == 0)
         run->seed = rt_env_random(rpc_runtime_env(run->runtime)) & ESI_SEED_MAX;
     /* Before anything that a signal would leave behind; they are handled in rpc_runtime_run(). */
-    if (rpc_runtime_on_signal(run->runtime, SIGINT, on_signal, run, &err) != RT_OK ||
-        rpc_runtime_on_signal(run->runtime, SIGTERM, on_signal, run, &err) != RT_OK)
+    if (rpc_runtime_on_interrupt(run->runtime, on_signal, run, &err) != RT_OK)
         rt_log(RT_LOG_WARNING, "event=no_signals error=\"%s\"", err.message);
     for (size_t i = 0; i < run->n_jobs; i++)
         start_job(run, &run->jobs[i]);

@@ -310,3 +310,22 @@ enum rt_code rpc_runtime_on_signal(struct rpc_runtime *runtime, int signum, rpc_
     rt_list_push_back(&runtime->signals, &watch->link);
     return RT_OK;
 }
+
+static bool is_ignored(int signum)
+{
+    struct sigaction action;
+
+    return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+enum rt_code rpc_runtime_on_interrupt(struct rpc_runtime *runtime, rpc_signal_fn fn, void *ctx,
+                                      struct rt_error *err)
+{
+    enum rt_code code = rpc_runtime_on_signal(runtime, SIGINT, fn, ctx, err);
+
+    if (code == RT_OK)
+        code = rpc_runtime_on_signal(runtime, SIGTERM, fn, ctx, err);
+    if (code == RT_OK && !is_ignored(SIGHUP))
+        code = rpc_runtime_on_signal(runtime, SIGHUP, fn, ctx, err);
+    return code;
+}

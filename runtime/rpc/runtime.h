@@ -114,4 +114,9 @@ typedef void (*rpc_signal_fn)(int signum, void *ctx);
 RT_MUST_USE enum rt_code rpc_runtime_on_signal(struct rpc_runtime *runtime, int signum,
                                                rpc_signal_fn fn, void *ctx, struct rt_error *err);
 
+/* The same for what ends a command that a person started: SIGINT, SIGTERM, and SIGHUP unless the
+ * process was started to survive its terminal (nohup). */
+RT_MUST_USE enum rt_code rpc_runtime_on_interrupt(struct rpc_runtime *runtime, rpc_signal_fn fn,
+                                                  void *ctx, struct rt_error *err);
+
 #endif

@@ -82,10 +82,10 @@ class ShellCase(unittest.TestCase):
             [binary("redistinto"), "--coordinator", self.cluster.coordinator, "shell", *options],
             input=data, capture_output=True, timeout=DEADLINE_S, check=False, **keywords)
 
-    def start(self, *options):
+    def start(self, *options, before=()):
         """From a pipe that stays open."""
         process = subprocess.Popen(
-            [binary("redistinto"), "--coordinator", self.cluster.coordinator, "shell", *options],
+            [*before, binary("redistinto"), "--coordinator", self.cluster.coordinator, "shell", *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         for stream in (process.stdin, process.stdout, process.stderr):
             self.addCleanup(stream.close)
@@ -198,7 +198,7 @@ class Piped(ShellCase):
     def test_interrupted_while_waiting(self):
         first = self.start("-o", "json", "--name", "first")
         self.say(first, "GET wait")
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             second = self.start()
             second.stdin.write(b"GET also\nGET wait\nGET never\n")
             second.stdout.readline()
@@ -212,11 +212,36 @@ class Piped(ShellCase):
             self.wait_free("also")
 
     def test_interrupted_between_lines(self):
-        process = self.start("-o", "json")
-        self.say(process, "GET between")
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=DEADLINE_S), 130)
-        self.wait_free("between")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            process = self.start("-o", "json")
+            self.say(process, "GET between")
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 130)
+            self.assertIsNone(self.holder("between"))
+
+    def test_hangup_that_is_ignored(self):
+        """As nohup starts it: it goes on."""
+        process = self.start("-o", "json", before=["sh", "-c", 'trap "" HUP; exec "$@"', "sh"])
+        self.assertEqual(self.say(process, "GET nohup")["outcome"], "ok")
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.say(process, "PUT nohup v")["outcome"], "ok")
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=DEADLINE_S), 0)
+
+    def test_end_that_nobody_confirms(self):
+        """Nobody can say that the locks are free."""
+        first, second = self.start("-o", "json"), self.start("-o", "json")
+        self.say(first, "GET unheard")
+        second.stdin.write(b"GET unheard\n")
+        self.assertIn(b"waiting for the lock", second.stderr.readline())
+        self.cluster.pause("coordinator")
+        self.addCleanup(self.cluster.resume, "coordinator")
+        second.send_signal(signal.SIGINT)
+        self.assertRegex(second.stderr.readline(),
+                         rb"the session was closed; the coordinator has not confirmed that, so its "
+                         rb"locks may be held until the lease of \d+ ms has run out there, and the "
+                         rb"remaining lines are not run\n$")
+        self.assertEqual(second.wait(timeout=DEADLINE_S), 130)
 
     def test_turn_comes(self):
         first, second = self.start("-o", "json"), self.start("-o", "json")
