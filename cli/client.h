@@ -1,7 +1,7 @@
 /*
  * Blocking calls for verbs: one at a time, all within one deadline that starts with the client.
- * SIGINT, SIGTERM or SIGHUP ends the call under way and all later ones with CANCELLED, but those that tidy
- * up (cli_client_wind_up).
+ * SIGINT, SIGTERM or SIGHUP ends the call under way and all later ones with CANCELLED, but those
+ * that tidy up (cli_client_wind_up).
  *
  * Used by one thread. The runtime behind it has threads of its own, and a process can have one
  * client at a time.
