@@ -32,6 +32,12 @@ static void add_number(struct cli_command *command, const char *option, uint64_t
     add_owned(command, rt_xasprintf("%" PRIu64, value));
 }
 
+static void add_milliseconds(struct cli_command *command, const char *option, uint64_t value)
+{
+    add_owned(command, rt_xstrdup(option));
+    add_owned(command, rt_xasprintf("%" PRIu64 "ms", value));
+}
+
 static void add_data_dir(struct cli_command *command, const struct cli_command_options *options,
                          const char *name)
 {
@@ -53,8 +59,7 @@ void cli_command_init_coordinator(struct cli_command *command,
         add_number(command, "--delay-ms", options->delay_ms);
     if (options->operation_log)
         add_option(command, "--operation-log", options->operation_log);
-    add_owned(command, rt_xstrdup("--lease"));
-    add_owned(command, rt_xasprintf("%" PRIu64 "ms", options->lease_ms));
+    add_milliseconds(command, "--lease", options->lease_ms);
     add_option(command, "--log-level", options->log_level);
     add_option(command, "--config", NO_CONFIG);
 }
@@ -75,6 +80,8 @@ void cli_command_init_instance(struct cli_command *command,
     add_option(command, "--replacement", options->replacement);
     if (options->store)
         add_option(command, "--store", options->store);
+    if (options->dump_interval_ms > 0)
+        add_milliseconds(command, "--dump-interval", options->dump_interval_ms);
     add_option(command, "--log-level", options->log_level);
     add_option(command, "--config", NO_CONFIG);
 }

@@ -26,6 +26,7 @@ struct cli_command_options {
     const char *log_level;
     uint64_t lease_ms;
     uint64_t delay_ms;
+    uint64_t dump_interval_ms; /* 0: as the profile says */
     uint64_t entries;
     uint64_t entry_size;
 };

@@ -35,6 +35,7 @@ struct config {
     int store;
     int log_level;
     uint64_t delay_ms;
+    uint64_t dump_interval_ms;
     const char *operation_log;
     const char *data_dir;
     const char *ready_file;
@@ -81,6 +82,13 @@ static const struct rt_option options[] = {
      .names = stores,
      .initial = "profile",
      .offset = offsetof(struct config, store)},
+    {.name = "dump-interval",
+     .type = RT_OPTION_DURATION,
+     .help = "The instances store SET values that have changed every so often. 0: as the profile "
+             "says.",
+     .initial = "0",
+     .max = 86400000,
+     .offset = offsetof(struct config, dump_interval_ms)},
     {.name = "distribution",
      .type = RT_OPTION_ENUM,
      .help = "How the coordinator chooses the instance of a new key.",
@@ -316,6 +324,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .operation_log = config->operation_log,
                     .log_level = rt_log_level_names[config->log_level],
                     .delay_ms = config->delay_ms,
+                    .dump_interval_ms = config->dump_interval_ms,
                     .lease_ms = config->lease_ms,
                     .entries = config->entries,
                     .entry_size = config->entry_size},

@@ -31,6 +31,15 @@ struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, stru
     return op;
 }
 
+void inst_op_keep_value(const struct inst_core *core, struct inst_op *op)
+{
+    op->version = op->row->version;
+    op->value = inst_value_view(core, op->row);
+    op->writes_value = true;
+    op->after.has_value = true;
+    op->after.dirty = op->row->sets_lost;
+}
+
 struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op)
 {
     if (op->has_run)
@@ -130,7 +139,7 @@ static void add_spill(struct inst_op *op, struct rt_buffer *buffer)
     struct inst_record_key key;
     struct rt_bytes name = name_of(INST_RECORD_SPILL, row, &key);
 
-    if (op->kind == INST_OP_SPILL) {
+    if (op->kind == INST_OP_SPILL && !op->writes_value) {
         inst_record_encode_value(buffer, &op->version, op->value);
         put(op->txn, name, buffer);
     } else if (row->has_spill && !is_needed) {
@@ -181,7 +190,8 @@ void inst_op_submit(struct inst_core *core, struct inst_op *op)
 
     if (op->row) {
         rt_assert(!op->row->op);
-        inst_value_hold(core, op);
+        if (op->kind != INST_OP_DUMP)
+            inst_value_hold(core, op);
         op->row->op = op;
         core->n_in_flight++;
     }
@@ -247,7 +257,8 @@ static void apply_value(struct inst_core *core, struct inst_op *op)
     }
     if (op->kind == INST_OP_SPILL)
         inst_value_unload(core, row);
-    row->has_spill = (row->has_spill && !op->deletes_spill) || op->kind == INST_OP_SPILL;
+    row->has_spill =
+        (row->has_spill && !op->deletes_spill) || (op->kind == INST_OP_SPILL && !op->writes_value);
     if (op->writes_value) {
         row->version = op->version;
         row->stored_version = op->version;
@@ -301,7 +312,7 @@ static void committed(struct inst_core *core, struct inst_op *op)
     if (op->entry)
         inst_dedup_record(&core->dedup, RT_TAKE(op->entry), op->row,
                           &op->call->request.data.header.request_id, &op->result, true);
-    if (inst_op_evicts(op))
+    if (inst_op_evicts(op) || op->kind == INST_OP_DUMP)
         return;
     if (op->kind == INST_OP_MARK_DIRTY)
         inst_dispatch(core, op->call, false);
@@ -375,6 +386,8 @@ static void row_done(struct inst_core *core, struct inst_op *op, const struct st
     if (inst_op_evicts(op) && !is_committed)
         inst_space_fail(core, txn->outcome == STORE_FULL ? MODEL_REASON_DISK_FULL
                                                          : MODEL_REASON_STORE_ERROR);
+    if (op->kind == INST_OP_DUMP)
+        inst_dump_done(core, row, txn->outcome);
     inst_space_settle(core);
     inst_wait_drain(core, row);
     if (core->n_in_flight == 0)
@@ -411,6 +424,7 @@ void inst_core_txn_done(struct inst_core *core, struct store_txn *txn)
         break;
     case INST_OP_MARK_DIRTY:
     case INST_OP_SPILL:
+    case INST_OP_DUMP:
     case INST_OP_EVICT:
     case INST_OP_READBACK:
     case INST_OP_STORE:

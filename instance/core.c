@@ -50,11 +50,14 @@ enum rt_code inst_core_new(const struct inst_config *config, const struct rt_env
     core->waits_due_us = RT_NEVER;
     core->prune_at_us = RT_NEVER;
     core->leave_by_us = RT_NEVER;
+    core->dump_at_us = core->now_us + config->dump_interval_us;
     model_effects_init(&core->effects);
     inst_membership_init(&core->membership);
     inst_rows_init(&core->rows, rt_env_random(env));
     inst_dedup_init(&core->dedup);
     rt_list_init(&core->space);
+    rt_list_init(&core->sets);
+    rt_list_init(&core->due);
     rt_list_init(&core->evicted);
     rt_list_init(&core->waits);
     rt_list_init(&core->pulls);
@@ -252,6 +255,7 @@ void inst_core_tick(struct inst_core *core)
 
     inst_registry_tick(core, now_us);
     inst_waits_expire(core, now_us);
+    inst_dump_tick(core, now_us);
     inst_core_settle(core);
 }
 
@@ -259,9 +263,12 @@ uint64_t inst_core_next_wakeup_us(const struct inst_core *core)
 {
     uint64_t at = inst_registry_next_wakeup_us(core);
     uint64_t pull_due_us = inst_pull_next_wakeup_us(core);
+    uint64_t dump_at_us = inst_dump_next_wakeup_us(core);
 
     if (pull_due_us < at)
         at = pull_due_us;
+    if (dump_at_us < at)
+        at = dump_at_us;
     if (core->waits_due_us < at)
         at = core->waits_due_us;
     if (core->prune_at_us < at && may_write(core) && may_reap(core))

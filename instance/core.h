@@ -41,6 +41,7 @@ struct inst_config {
     enum inst_policy policy;
     enum inst_growth growth;
     enum inst_eviction eviction;
+    uint64_t dump_interval_us; /* between dumps of SET values; 0 = none */
 };
 
 enum inst_state {

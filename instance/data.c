@@ -72,6 +72,7 @@ static void set(struct inst_core *core, struct inst_row *row, struct model_call 
     row->version = next_version(core, row);
     row->live.seq = row->version.seq;
     inst_value_put(core, row, &run, value, true);
+    inst_dump_note(core, row);
     if (entry)
         remember_set(core, row, call, entry);
     if (!inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core))) {

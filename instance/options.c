@@ -3,6 +3,7 @@
  */
 #include "instance/options.h"
 
+#include "instance/limits.h"
 #include "runtime/model/ids.h"
 
 enum profile {
@@ -82,8 +83,8 @@ static const struct rt_option options[] = {
         .names = profiles,
         .initial = "default",
         .help = "What the options below are unless given: classic = the course's rules to the "
-                "letter (growth reject, eviction drop, store files). The coordinator's should be "
-                "the same.",
+                "letter (growth reject, eviction drop, store files, dump-interval 10s). The "
+                "coordinator's should be the same.",
         .offset = offsetof(struct inst_options, profile),
     },
     {
@@ -156,6 +157,15 @@ static const struct rt_option options[] = {
                 "unless given.",
         .offset = offsetof(struct inst_options, mount),
     },
+    {
+        .name = "dump-interval",
+        .type = RT_OPTION_DURATION,
+        .group = "Store",
+        .initial = "0",
+        .max = INST_DUMP_INTERVAL_MS_MAX,
+        .help = "Store SET values too, every so often, those that have changed; 0 = never.",
+        .offset = offsetof(struct inst_options, dump_interval_ms),
+    },
 };
 
 /* What the option takes, the coordinator takes. */
@@ -192,6 +202,7 @@ static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error
         rt_option_set_default(parsed, "growth", "reject");
         rt_option_set_default(parsed, "eviction", "drop");
         rt_option_set_default(parsed, "store", "files");
+        rt_option_set_default(parsed, "dump-interval", "10s");
     }
     return RT_OK;
 }

@@ -25,6 +25,7 @@ struct inst_options {
     enum inst_eviction eviction;
     enum inst_store store;
     const char *mount; /* NULL = in the data directory */
+    uint64_t dump_interval_ms;
 };
 
 /* For the manual and completion. */

@@ -54,6 +54,7 @@ struct inst_row *inst_rows_get(struct inst_rows *rows, struct rt_bytes key)
     memcpy(row->key, key.data, key.size);
     if (!inst_index_add(&rows->index, row))
         return rt_free(row);
+    rt_list_init(&row->dump_link);
     rt_list_init(&row->waits);
     rt_list_init(&row->dedup);
     rt_list_init(&row->dedup_volatile);
@@ -78,6 +79,7 @@ void inst_rows_reap(struct inst_rows *rows, struct inst_row *row)
     rt_assert(row->run.n == 0);
     rows->n[INST_ROW_ABSENT]--;
     rt_list_remove(&row->link);
+    rt_list_remove(&row->dump_link);
     inst_index_remove(&rows->index, row);
     (void)rt_free(row);
 }

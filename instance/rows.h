@@ -30,7 +30,8 @@ struct inst_row {
     struct rt_list dedup_volatile; /* inst_dedup_entry.row_link: of SETs since the last commit */
     size_t n_volatile;
     size_t n_waits;
-    struct inst_op *op; /* the key's one transaction in flight */
+    struct inst_op *op;       /* the key's one transaction in flight */
+    struct rt_list dump_link; /* inst_core.sets or due; empty otherwise */
     struct inst_record live;
     struct inst_record durable;          /* valid when on_disk */
     struct model_version version;        /* of the value; zero without one */
@@ -43,6 +44,7 @@ struct inst_row {
     bool on_disk;        /* there is an /r row with the bytes of `durable` */
     bool row_corrupt;    /* there may be an /r row, unreadable: nothing to compare with */
     bool value_corrupt;  /* the /v row is unreadable or missing */
+    bool dump_due;       /* to be dumped when `op` is done */
     bool value_unloaded; /* the value is on disk only: it left memory with the quarantine */
     /* To be said in the next answer; until then no transaction clears `dirty`, so that a crash
      * between commit and answer does not swallow it. */

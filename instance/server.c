@@ -253,6 +253,7 @@ static enum rt_code new_core(struct server *server, const struct inst_options *o
         .policy = options->replacement,
         .growth = options->growth,
         .eviction = options->eviction,
+        .dump_interval_us = options->dump_interval_ms * 1000,
         .local_store = data_dir->is_local && !data_dir->is_copy && data_dir->machine_id[0] != '\0',
     };
     uint64_t boot[2] = {rt_env_random(env), rt_env_random(env)};

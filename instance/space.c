@@ -4,7 +4,8 @@
  * of arrival, and something is under way for the first of them. Under the core's lock.
  *
  * Candidates (instance/replacement.h) are the values of one entry whose row has no transaction in
- * flight: such a row's value is held back, and may be evicted when the transaction is done.
+ * flight: such a row's value is held back, and may be evicted when the transaction is done. A value
+ * that is being dumped stays a candidate, and its eviction waits.
  */
 #include "instance/state.h"
 #include "runtime/base/alloc.h"
@@ -180,7 +181,7 @@ static void compact(struct inst_core *core)
 
 /* ---- eviction ---- */
 
-static bool is_clean(const struct inst_row *row)
+bool inst_value_is_clean(const struct inst_row *row)
 {
     return inst_row_is_on_disk_as_live(row) && row->durable.has_value && !row->value_corrupt &&
            model_version_compare(&row->version, &row->stored_version) == 0;
@@ -205,24 +206,34 @@ static void spill(struct inst_core *core, struct inst_row *row, uint64_t rank)
     op->rank = rank;
     op->version = row->version;
     op->value = inst_entries_read(&core->entries, &row->run, row->size);
+    if (core->config.dump_interval_us > 0)
+        inst_op_keep_value(core, op);
     core->n_leaving++;
     inst_op_submit(core, op);
 }
 
-/* Sets the next victim on its way out; false when there is none. */
+/* A dump does not change who goes next: the victim's has to be waited for. */
+static bool is_next_dumped(const struct inst_core *core)
+{
+    uint32_t index;
+
+    return inst_replacement_choose(&core->replacement, &index) && core->owners[index]->op;
+}
+
+/* Sets the next victim on its way out; false when there is none, or not yet. */
 static bool evict(struct inst_core *core)
 {
     struct inst_row *row;
     uint32_t index;
     uint64_t rank;
 
-    if (!inst_replacement_choose(&core->replacement, &index))
+    if (!inst_replacement_choose(&core->replacement, &index) || core->owners[index]->op)
         return false;
     row = core->owners[index];
     rank = inst_replacement_evict(&core->replacement, index);
     if (core->config.eviction == INST_EVICTION_DROP)
         drop(core, row, rank);
-    else if (is_clean(row))
+    else if (inst_value_is_clean(row))
         inst_value_unload(core, row);
     else
         spill(core, row, rank);
@@ -295,7 +306,8 @@ void inst_space_settle(struct inst_core *core)
         struct inst_op *op = RT_LIST_ENTRY(core->space.next, struct inst_op, space_link);
 
         evict_for_waiting(core);
-        if (core->entries.n_free < op->n_wanted && core->n_leaving + core->n_held > 0)
+        if (core->entries.n_free < op->n_wanted &&
+            (core->n_leaving + core->n_held > 0 || is_next_dumped(core)))
             return;
         run_first(core, op);
     }
@@ -349,7 +361,8 @@ static bool next_is_clean(const struct inst_core *core)
     uint32_t index;
 
     return core->config.eviction == INST_EVICTION_SPILL &&
-           inst_replacement_choose(&core->replacement, &index) && is_clean(core->owners[index]);
+           inst_replacement_choose(&core->replacement, &index) &&
+           inst_value_is_clean(core->owners[index]) && !core->owners[index]->op;
 }
 
 static void refuse_growth(struct inst_core *core, struct inst_row *row, struct model_call *call,

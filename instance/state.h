@@ -49,6 +49,7 @@ enum inst_op_kind {
     INST_OP_MARK_DIRTY, /* before the first SET after a durable write; the call then runs again */
     INST_OP_SPACE,      /* never submitted: waits for entries; the call then runs again */
     INST_OP_SPILL,      /* the value is on its way out of memory */
+    INST_OP_DUMP,       /* a SET value is being stored, unasked */
     INST_OP_EVICT,      /* the key is on its way out altogether */
     INST_OP_READBACK,   /* the value is only in the store; the call then runs again */
     INST_OP_STORE,
@@ -70,7 +71,7 @@ struct inst_op {
     struct inst_record after;
     bool replaces; /* ACTIVATE: the old value goes */
     enum inst_row_phase phase_before;
-    bool writes_value; /* STORE PUT */
+    bool writes_value; /* STORE PUT DUMP; SPILL where there are dumps */
     bool deletes_spill;
     bool is_held; /* the value was taken from the candidates; counted in inst_core.n_held */
     struct rt_bytes value;
@@ -137,6 +138,7 @@ struct inst_core {
     uint64_t leave_by_us; /* RT_NEVER unless leaving */
     bool leave_sent;
     bool read_only;         /* a commit failed */
+    bool dump_failed;       /* in this period, and that was told */
     bool has_turn;          /* the call that runs has waited for its entries */
     uint64_t dropped_epoch; /* highest that was dropped by this process: no Activate up to it */
     bool has_failure;
@@ -153,6 +155,10 @@ struct inst_core {
     size_t n_evicted;
     size_t n_untold;
     size_t n_unknown;
+    struct rt_list sets; /* inst_row.dump_link: rows that were SET, for the next dump */
+    struct rt_list due;  /* inst_row.dump_link: of the dump that is under way */
+    size_t n_dumping;    /* transactions */
+    uint64_t dump_at_us;
     const struct inst_row *loaded_row; /* its value was read back, while its call runs */
     struct rt_bytes loaded;            /* valid with loaded_row */
     struct inst_rows rows;
@@ -209,6 +215,9 @@ void inst_answer_recorded(struct inst_core *core, struct model_call *call,
 struct inst_op *inst_op_new(struct inst_core *core, enum inst_op_kind kind, struct inst_row *row,
                             struct model_call *call);
 
+/* The op makes the row's value durable as it is, with its version. */
+void inst_op_keep_value(const struct inst_core *core, struct inst_op *op);
+
 /* Gives reserved entries back and frees the op, before it is submitted. */
 struct inst_op *inst_op_abandon(struct inst_core *core, struct inst_op *op);
 
@@ -264,6 +273,9 @@ void inst_value_unload(struct inst_core *core, struct inst_row *row);
 
 /* There is no value any more. */
 void inst_value_release(struct inst_core *core, struct inst_row *row);
+
+/* The value in memory is the stored one. */
+bool inst_value_is_clean(const struct inst_row *row);
 
 /* There is none, or it can be looked at now. */
 static inline bool inst_value_is_at_hand(const struct inst_core *core, const struct inst_row *row)
@@ -325,6 +337,20 @@ void inst_space_settle(struct inst_core *core);
 
 /* Refuses whoever waits for entries. */
 void inst_space_fail(struct inst_core *core, enum model_reason reason);
+
+/* ---- dump.c ---- */
+
+/* The row was SET. */
+void inst_dump_note(struct inst_core *core, struct inst_row *row);
+
+void inst_dump_tick(struct inst_core *core, uint64_t now_us);
+uint64_t inst_dump_next_wakeup_us(const struct inst_core *core);
+
+/* The row's transaction is done; before what waits for the row runs. */
+void inst_dump_row_is_free(struct inst_core *core, struct inst_row *row);
+
+/* A dump's transaction came back. */
+void inst_dump_done(struct inst_core *core, struct inst_row *row, enum store_outcome outcome);
 
 /* ---- readback.c ---- */
 

@@ -59,6 +59,7 @@ void inst_wait_for_row(struct inst_core *core, struct inst_row *row, struct mode
 
 void inst_wait_drain(struct inst_core *core, struct inst_row *row)
 {
+    inst_dump_row_is_free(core, row);
     while (!row->op && !rt_list_is_empty(&row->waits)) {
         struct inst_wait *wait = RT_LIST_ENTRY(row->waits.next, struct inst_wait, link);
         bool pulled = wait->pulled;

@@ -122,6 +122,8 @@ static const struct limit at_an_instance[] = {
     {"calls behind one key's transaction", INST_WAITS_PER_KEY_MAX, COUNT, "instance/wait.c",
      "LIMIT_REACHED"},
     {"waiting calls in all", INST_WAITS_MAX, COUNT, "instance/wait.c", "LIMIT_REACHED"},
+    {"values that a dump writes at once", INST_DUMP_IN_FLIGHT_MAX, COUNT, "instance/dump.c",
+     "the next one waits for one of them"},
     {"unknown keys being asked about", INST_PULLS_MAX, COUNT, "instance/pull.c",
      "refused as without asking"},
     {"dropped keys that one answer or Renew names", MODEL_EVICTED_MAX, COUNT, "instance/evicted.c",

@@ -4,7 +4,7 @@ import unittest
 import tap
 
 try:
-    from cluster import Cluster
+    from cluster import Cluster, wait_until
     from fleet import LiveSession
     from fleet_case import FleetCase
     MISSING = None
@@ -94,6 +94,74 @@ class Classic(FleetCase):
         self.assertEqual(self.fleet_.status(b"k").value, b"new")
         self.assertEqual(self.fleet_.owner("a").status().n_keys, 0)
         self.assertEqual(self.files("b"), {"k": b"new"})
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Dump(FleetCase):
+    """--dump-interval"""
+
+    SOON = ["--dump-interval", "50ms"]
+    NEVER = ["--dump-interval", "24h"]
+
+    def start(self, *options):
+        self.fleet_ = self.fleet(instances="")
+        self.fleet_.start_instance("a", *options)
+        self.client = self.session(self.fleet_)
+        self.token = self.client.get(b"k").lock_token
+
+    def set(self, value):
+        return self.client.set(b"k", value, self.token).key.version
+
+    def wait_file(self, value):
+        wait_until(lambda: content(self.fleet_.data_dir("a") / "files").get("k") == value,
+                   f"the file of k is {value}")
+
+    def restart(self, *options):
+        self.fleet_.kill("a")
+        self.fleet_.start_instance("a", *options)
+
+    def test_c71_the_file_follows_the_value(self):
+        self.start("--store", "files", *self.SOON)
+        for value in (b"first", b"second", b""):
+            self.set(value)
+            self.wait_file(value)
+        self.assertEqual(set(content(self.fleet_.data_dir("a") / "files")), {"k"})
+
+    def test_c27_store_of_a_dumped_set(self):
+        self.start("--store", "files", *self.SOON)
+        version = self.set(b"dumped")
+        self.wait_file(b"dumped")
+        self.restart("--store", "files", *self.NEVER)
+        self.client.store(b"k", self.token, version)
+        got = self.client.read(b"k").key
+        self.assertEqual((got.value, got.stored, got.sets_lost), (b"dumped", True, False))
+
+    def test_c27_store_of_a_set_after_the_last_dump(self):
+        self.start("--store", "files", *self.SOON)
+        self.set(b"dumped")
+        self.wait_file(b"dumped")
+        self.restart("--store", "files", *self.NEVER)
+        version = self.set(b"lost")
+        self.restart("--store", "files", *self.NEVER)
+        self.assert_fails("SET_LOST", self.client.store, b"k", self.token, version)
+        self.assertEqual(self.client.read(b"k").key.value, b"dumped")
+
+    def test_c72_operations_go_on(self):
+        self.start("--dump-interval", "1ms")
+        for i in range(300):
+            self.set(b"%d" % i)
+            self.assertEqual(self.client.read(b"k").key.value, b"%d" % i)
+        wait_until(lambda: self.client.read(b"k").key.stored, "the last value is dumped")
+        self.restart(*self.NEVER)
+        self.assertEqual(self.client.read(b"k").key.value, b"299")
+
+    def test_c70_the_file_of_a_dumped_key_that_is_evicted(self):
+        self.start("--store", "files", "--eviction", "drop", "--entries", "1", *self.SOON)
+        self.set(b"dumped")
+        self.wait_file(b"dumped")
+        other = self.client.get(b"other").lock_token
+        self.assertEqual(list(self.client.set(b"other", b"v", other).key.evicted), [b"k"])
+        self.assertNotIn("k", content(self.fleet_.data_dir("a") / "files"))
 
 
 @unittest.skipIf(MISSING, MISSING)

@@ -5,6 +5,7 @@
 #include "tests/sim/disk.h"
 
 #include "instance/core.h"
+#include "instance/record.h"
 #include "runtime/base/alloc.h"
 #include "runtime/store/memory.h"
 #include "tests/sim/world.h"
@@ -146,8 +147,45 @@ static void note_drop(struct sim_world *world, struct rt_bytes row)
         (void)sim_history_invoke(&world->history, SIM_NO_NODE, key, SIM_OP_FORGET, world->now_us);
 }
 
-static void note_operation(struct sim_world *world, const struct store_operation *operation)
+/* A PUT, or a later version than the SET became: a client has asked for it. */
+static bool is_asked_for(const struct sim_history *history, uint32_t number,
+                         const struct model_version *version)
 {
+    const struct sim_op *op =
+        number >= 1 && number <= history->n_ops ? sim_history_op(history, number) : NULL;
+
+    return !op || op->kind != SIM_OP_SET ||
+           (op->has_version && op->version.incarnation == version->incarnation &&
+            op->version.seq < version->seq);
+}
+
+/* A value that nobody asked to store may be a SET that outlives its process. */
+static void note_stored(struct sim_node *node, const struct store_operation *operation)
+{
+    struct sim_world *world = node->world;
+    uint8_t key = sim_world_key_index(rt_bytes_of(operation->key.data, operation->key.size - 2));
+    struct model_version version;
+    struct rt_bytes value;
+    uint32_t number;
+
+    if (world->plan.dump_us == 0 || key == SIM_NO_KEY ||
+        inst_record_decode_value(operation->value, &version, &value, NULL) != RT_OK)
+        return;
+    if (world->checker.keys[key].n_durable[node->index] == 0)
+        world->stats.n_dumps++;
+    number = sim_value_decode(value);
+    if (is_asked_for(&world->history, number, &version))
+        return;
+    number = sim_history_invoke(&world->history, SIM_NO_NODE, key, SIM_OP_DUMP, world->now_us);
+    sim_history_op(&world->history, number)->value = sim_value_decode(value);
+}
+
+static void note_operation(struct sim_node *node, const struct store_operation *operation)
+{
+    struct sim_world *world = node->world;
+
+    if (operation->kind == STORE_PUT && has_suffix(operation->key, RT_BYTES_LITERAL("/v")))
+        note_stored(node, operation);
     if (operation->kind == STORE_PUT && has_suffix(operation->key, RT_BYTES_LITERAL("/s")))
         world->stats.n_spills++;
     if (operation->kind == STORE_READ)
@@ -160,7 +198,7 @@ void sim_disk_submit(struct sim_disk *disk, struct store_txn *txn)
 {
     if (disk->node->ops == &sim_instance_ops)
         for (size_t i = 0; i < txn->n_operations; i++)
-            note_operation(disk->node->world, &txn->operations[i]);
+            note_operation(disk->node, &txn->operations[i]);
     store_submit(disk->store, txn);
     schedule_commit(disk);
 }

@@ -22,7 +22,7 @@ const char *sim_op_kind_name(enum sim_op_kind kind)
     static const char *const names[] = {
         [SIM_OP_SET] = "SET",       [SIM_OP_STORE] = "STORE", [SIM_OP_PUT] = "PUT",
         [SIM_OP_DELETE] = "DELETE", [SIM_OP_READ] = "READ",   [SIM_OP_REVERT] = "revert",
-        [SIM_OP_FORGET] = "forget",
+        [SIM_OP_FORGET] = "forget", [SIM_OP_DUMP] = "dump",
     };
 
     return names[kind];

@@ -26,6 +26,7 @@ enum sim_op_kind {
     SIM_OP_DELETE,
     SIM_OP_READ,   /* GET too: value is what was seen, 0 = none */
     SIM_OP_REVERT, /* optional: visible := durable */
+    SIM_OP_DUMP,   /* optional: durable := visible, if that is the value */
     SIM_OP_FORGET, /* optional: visible := durable := none (on-owner-down = forget) */
 };
 

@@ -221,7 +221,7 @@ struct figure {
 };
 
 enum {
-    N_FIGURES = 19
+    N_FIGURES = 20
 };
 
 static void collect(const struct sim_stats *stats, struct figure *figures)
@@ -237,6 +237,7 @@ static void collect(const struct sim_stats *stats, struct figure *figures)
         {"messages_lost", "messages lost", stats->n_lost},
         {"commits", "commits", stats->n_commits},
         {"spills", "values spilled", stats->n_spills},
+        {"dumps", "values dumped", stats->n_dumps},
         {"drops", "keys dropped by their owners", stats->n_drops},
         {"readbacks", "values read back", stats->n_readbacks},
         {"deaths", "incarnations ended", stats->n_deaths},

@@ -71,6 +71,10 @@ static bool apply(const struct sim_op *op, struct state *state)
         return true;
     case SIM_OP_READ:
         return state->visible == op->value;
+    case SIM_OP_DUMP:
+        if (state->visible == op->value)
+            state->durable = state->visible;
+        return true;
     case SIM_OP_REVERT:
         state->visible = state->durable;
         return true;
@@ -95,7 +99,7 @@ static bool matters(const struct sim_op *ops, size_t n_ops, const struct sim_op 
         return true;
     if (result == SIM_RESULT_NO || op->kind == SIM_OP_READ)
         return false;
-    if (op->kind == SIM_OP_SET || op->kind == SIM_OP_PUT)
+    if (op->kind == SIM_OP_SET || op->kind == SIM_OP_PUT || op->kind == SIM_OP_DUMP)
         return is_seen(ops, n_ops, op->value);
     return true;
 }

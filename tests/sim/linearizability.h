@@ -5,7 +5,8 @@
  *
  *   SET v visible := v          STORE durable := visible        PUT v both := v
  *   DELETE both := none         READ v only when visible == v
- *   REVERT visible := durable   FORGET both := none             (both may also not happen)
+ *   REVERT visible := durable   FORGET both := none   DUMP durable := visible if that is its value
+ *                                                               (these may also not happen)
  *
  * MAYBE writes may happen at any time after their invocation, or never. A write that may not have
  * happened and whose value nobody saw cannot explain anything and is left out.

@@ -27,6 +27,7 @@ static void instance_create(struct sim_node *node)
         .entry_size = world->plan.entry_size,
         .policy = world->plan.policy,
         .eviction = world->plan.eviction,
+        .dump_interval_us = world->plan.dump_us,
     };
     struct inst_core *core;
     enum rt_code code;

@@ -81,4 +81,7 @@ void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
     plan->renew_pause_ppm = (uint32_t)between(rng, 0, 3) * 10000;
     plan->commit_pause_ppm = (uint32_t)between(rng, 0, 4) * 5000;
     draw_entries(plan, rng);
+    if (rt_rng_below(rng, 3) == 0)
+        plan->dump_us =
+            between(rng, plan->member_lease.duration_us / 20, 2 * plan->member_lease.duration_us);
 }

@@ -45,6 +45,7 @@ struct sim_stats {
     uint64_t n_lost;
     uint64_t n_commits;
     uint64_t n_spills;              /* values that left an instance's memory for its disk */
+    uint64_t n_dumps;               /* values that an instance stored unasked */
     uint64_t n_drops;               /* keys that instances dropped */
     uint64_t n_readbacks;           /* values that were fetched from it */
     uint64_t n_post_check_failures; /* OUTCOME_UNKNOWN answers of instances */

@@ -135,6 +135,25 @@ Test(linearizability, a_store_makes_the_visible_value_durable)
     EXPECT(ops, LINEARIZABLE);
 }
 
+Test(linearizability, a_dump_makes_its_value_durable)
+{
+    struct sim_op ops[] = {op(SIM_OP_SET, 1, 1, 2), op(SIM_OP_DUMP, 1, 3, UINT64_MAX),
+                           op(SIM_OP_SET, 2, 4, 5), op(SIM_OP_REVERT, 0, 6, UINT64_MAX),
+                           op(SIM_OP_READ, 1, 7, 8)};
+
+    ops[1].result = SIM_RESULT_PENDING;
+    ops[3].result = SIM_RESULT_PENDING;
+    EXPECT(ops, LINEARIZABLE);
+    ops[4].value = 0;
+    EXPECT(ops, LINEARIZABLE);
+    ops[4].value = 1;
+    ops[1].value = 2;
+    EXPECT(ops, VIOLATED);
+    ops[1].value = 1;
+    ops[1].kind = SIM_OP_REVERT;
+    EXPECT(ops, VIOLATED);
+}
+
 Test(linearizability, a_delete_leaves_nothing)
 {
     struct sim_op ops[] = {op(SIM_OP_PUT, 1, 1, 2), op(SIM_OP_DELETE, 0, 3, 4),

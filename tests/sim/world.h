@@ -32,6 +32,7 @@ struct sim_plan {
     uint64_t entry_size;
     enum inst_policy policy;
     enum inst_eviction eviction; /* drop only where keys are forgotten anyway */
+    uint64_t dump_us;            /* between dumps of an instance; 0 = none */
     struct model_lease member_lease;
     struct model_lease
         other_lease; /* some starts of the coordinator are configured with this one */

@@ -74,11 +74,12 @@ Test(command, instance_with_files)
     struct cli_command command;
 
     with_files.store = "files";
+    with_files.dump_interval_ms = 1500;
     cli_command_init_instance(&command, &with_files, "i", "127.0.0.1:0", "127.0.0.1:7400");
     expect(&command, "'/opt/r d/redistinto-instance' --name i --listen 127.0.0.1:0 "
                      "--coordinator 127.0.0.1:7400 --data-dir /data/i --entries 65536 "
                      "--entry-size 128 --profile default --replacement LRU --store files "
-                     "--log-level info --config /dev/null");
+                     "--dump-interval 1500ms --log-level info --config /dev/null");
 }
 
 Test(command, supervised)

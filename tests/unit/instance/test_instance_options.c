@@ -65,6 +65,7 @@ Test(options, defaults)
     cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
     cr_assert_eq(instance.store, INST_STORE_LMDB);
     cr_assert_null(instance.mount);
+    cr_assert_eq(instance.dump_interval_ms, 0);
     cr_assert_str_eq(service.listen, instance.listen);
     cr_assert_str_eq(service.data_dir, "d");
     cr_assert_eq(service.drain_ms, 5000);
@@ -94,8 +95,10 @@ Test(options, classic_profile)
     cr_assert_eq(instance.growth, INST_GROWTH_REJECT);
     cr_assert_eq(instance.eviction, INST_EVICTION_DROP);
     cr_assert_eq(instance.store, INST_STORE_FILES);
-    parse_ok("--profile classic --store lmdb");
+    cr_assert_eq(instance.dump_interval_ms, 10000);
+    parse_ok("--profile classic --store lmdb --dump-interval 0");
     cr_assert_eq(instance.store, INST_STORE_LMDB);
+    cr_assert_eq(instance.dump_interval_ms, 0);
     parse_ok("--profile classic --eviction spill --growth relocate");
     cr_assert_eq(instance.growth, INST_GROWTH_RELOCATE);
     cr_assert_eq(instance.eviction, INST_EVICTION_SPILL);
@@ -119,6 +122,10 @@ Test(options, files)
     parse_fails("--profile classic --store lmdb --mount m", "only with --store files");
     parse_fails("--store files --mount=", "--mount is empty");
     parse_fails("--store tape", "store");
+    parse_ok("--dump-interval 24h");
+    cr_assert_eq(instance.dump_interval_ms, 86400000);
+    parse_fails("--dump-interval 86400001ms", "dump-interval");
+    parse_fails("--dump-interval -1s", "dump-interval");
     finish();
 }
 
