@@ -255,6 +255,11 @@ class Syntax(Shared):
                                         "--profile", "classic"))
         self.assertEqual(self.cluster.status(b"c91").value, b"$1 ${HOME}")
 
+    def test_c44_an_expanded_key_of_41_bytes(self):
+        script = self.cluster.esi("REPEAT 10\nGET " + "k" * 39 + "${i}\nEND\n")
+        self.assertEqual([r["reason"] for r in script.results], [""] * 9 + ["KEY_TOO_LONG"])
+        self.assertIn("40", script.results[-1]["message"])
+
     def test_c92_set_without_value(self):
         for line in ("SET c92", "SET c92 ", "SET c92 \t "):
             self.assert_parse_error(f"GET c92\n{line}\n", 2, 8, "SET c92")
