@@ -1,6 +1,7 @@
 /*
- * A client's memory of its locks: see locks.h. Invariant: a token once known for a key is only ever
- * replaced by that of a later GET. Pure; the core's lock.
+ * A client's memory of its locks: see locks.h. Invariants: a token once known for a key is only
+ * ever replaced by that of a later GET; what is held is never in `released`, and n_released is what
+ * is. Pure; the core's lock.
  */
 #include "esi-client/locks.h"
 
@@ -9,7 +10,8 @@
 struct esi_lock {
     UT_hash_handle hh;
     struct esi_lock_state state;
-    struct rt_bytes key; /* owned */
+    struct rt_bytes key;     /* owned */
+    struct rt_list released; /* in locks->released, or in none */
 };
 
 /* NOLINTNEXTLINE(readability-function-size): the macros of uthash nest */
@@ -26,13 +28,23 @@ static struct esi_lock *add(struct esi_locks *locks, struct rt_bytes key)
 {
     struct esi_lock *lock = rt_xalloc(sizeof(*lock));
 
+    rt_list_init(&lock->released);
     lock->key = rt_bytes_of(rt_xmemdup(key.data, key.size), key.size);
     HASH_ADD_KEYPTR(hh, locks->by_key, lock->key.data, lock->key.size, lock);
     return lock;
 }
 
+static void unrelease(struct esi_locks *locks, struct esi_lock *lock)
+{
+    if (rt_list_is_empty(&lock->released))
+        return;
+    rt_list_remove(&lock->released);
+    locks->n_released--;
+}
+
 static void drop(struct esi_locks *locks, struct esi_lock *lock)
 {
+    unrelease(locks, lock);
     HASH_DEL(locks->by_key, lock);
     (void)rt_free((void *)lock->key.data);
     (void)rt_free(lock);
@@ -70,6 +82,19 @@ struct esi_lock_state esi_locks_find(const struct esi_locks *locks, struct rt_by
     return lock ? lock->state : (struct esi_lock_state){0};
 }
 
+/* STORE and PUT. */
+static void release(struct esi_locks *locks, struct esi_lock *lock)
+{
+    lock->state.held = false;
+    lock->state.has_last_set = false;
+    unrelease(locks, lock);
+    if (!locks->released.next)
+        rt_list_init(&locks->released);
+    rt_list_push_back(&locks->released, &lock->released);
+    if (++locks->n_released > ESI_LOCKS_RELEASED_MAX)
+        drop(locks, RT_LIST_ENTRY(locks->released.next, struct esi_lock, released));
+}
+
 static void note_set(struct esi_lock *lock, const struct model_version *version)
 {
     if (lock->state.has_last_set && model_version_compare(version, &lock->state.last_set) < 0)
@@ -91,6 +116,7 @@ void esi_locks_note(struct esi_locks *locks, enum model_statement_kind kind, str
         if (!lock->state.held)
             lock->state = (struct esi_lock_state){.held = true};
         lock->state.token = token;
+        unrelease(locks, lock);
         break;
     case MODEL_STATEMENT_SET:
         if (lock && lock->state.held)
@@ -102,10 +128,8 @@ void esi_locks_note(struct esi_locks *locks, enum model_statement_kind kind, str
         break;
     case MODEL_STATEMENT_STORE:
     case MODEL_STATEMENT_PUT:
-        if (lock) {
-            lock->state.held = false;
-            lock->state.has_last_set = false;
-        }
+        if (lock)
+            release(locks, lock);
         break;
     case MODEL_STATEMENT_READ:
     case MODEL_STATEMENT_AWAIT:

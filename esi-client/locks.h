@@ -4,18 +4,26 @@
  * that the coordinator has granted).
  *
  * After STORE or PUT the token stays: a later SET still shows it, and the owner answers
- * KEY_NOT_LOCKED because that token is closed.
+ * KEY_NOT_LOCKED because that token is closed. Of the keys that were released the last
+ * ESI_LOCKS_RELEASED_MAX are remembered, so that a client may go through any number of them.
  */
 #ifndef ESI_LOCKS_H
 #define ESI_LOCKS_H
 
+#include "runtime/base/list.h"
 #include "runtime/model/message.h"
+
+enum {
+    ESI_LOCKS_RELEASED_MAX = 16384
+};
 
 struct esi_lock;
 
-/* Zeroed is empty. */
+/* Zeroed is empty; not to be moved. */
 struct esi_locks {
     struct esi_lock *by_key; /* owned */
+    struct rt_list released; /* esi_lock.released, the oldest first; once there is one */
+    size_t n_released;
 };
 
 struct esi_lock_state {
@@ -28,7 +36,7 @@ struct esi_lock_state {
 
 void esi_locks_deinit(struct esi_locks *locks);
 
-/* All zero for a key that was never locked here. */
+/* All zero for a key that was never locked here, or is forgotten. */
 struct esi_lock_state esi_locks_find(const struct esi_locks *locks, struct rt_bytes key);
 
 /* What an acknowledged statement means for its key; AWAIT and READ mean nothing. `token` is that of

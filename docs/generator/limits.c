@@ -8,6 +8,7 @@
 #include "coordinator/sessions.h"
 #include "coordinator/watch.h"
 #include "esi-client/direct.h"
+#include "esi-client/locks.h"
 #include "esi-client/retry.h"
 #include "esi-client/script.h"
 #include "instance/limits.h"
@@ -141,6 +142,8 @@ static const struct limit in_clients[] = {
      "LIMIT_REACHED"},
     {"keys of which the owner is remembered (`routes_max`)", ESI_DIRECT_ROUTES_MAX, COUNT,
      "esi-client/routes.c", "the one that was used least recently is forgotten"},
+    {"released locks of which the token is remembered", ESI_LOCKS_RELEASED_MAX, COUNT,
+     "esi-client/locks.c", "the oldest is forgotten: a SET of its key shows no token"},
     {"attempts of one operation", ESI_RETRY_ATTEMPTS_MAX, COUNT, "esi-client/direct.c",
      "it ends with what the last one came to"},
 };
