@@ -107,6 +107,12 @@ class KeyExplicit(Case):
         cluster = self.ruled(instances="a")
         self.assertEqual(self.sets(cluster, *((key, "1") for key in ("a", "z", "9", "ñ"))), "aaaa")
 
+    def test_c22_whoever_came_last(self):
+        """The turn of equitable load decides nothing."""
+        cluster = self.ruled()
+        self.assertEqual(self.sets(cluster, *((key, "1") for key in ("zz", "aa", "ab", "zy", "ac"))),
+                         "caaca")
+
     def test_c19_third_instance_moves_nothing(self):
         cluster = self.ruled(instances="ab")
         self.assertEqual(places(self.assert_ok(cluster.esi(puts("k")))), "a")

@@ -169,6 +169,18 @@ class Classic(FleetCase):
         self.assert_fails("KEY_NOT_IDENTIFIED", self.set, b"a", b"4")
         self.assert_fails("KEY_NOT_IDENTIFIED", self.client.store, b"a", self.tokens[b"a"])
 
+    def test_c84_status_of_what_has_no_value(self):
+        """No instance has it; which would."""
+        self.set(b"a", b"1")
+        self.set(b"b", b"2")
+        self.set(b"c", b"3")
+        self.client.get(b"unplaced")
+        for name, known in ((b"a", False), (b"unplaced", True), (b"never", False)):
+            status = self.fleet_.status(name)
+            self.assertEqual((status.known, status.owner, status.would_place), (known, "", "a"))
+            self.assertIsNone(status.WhichOneof("optional_value"))
+            self.assertFalse(status.value_unavailable)
+
     def test_c55_a_get_makes_it_anew(self):
         self.set(b"a", b"1")
         self.set(b"b", b"2")
