@@ -27,6 +27,15 @@ const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS] = {
         .offset = offsetof(struct host_service_config, data_dir),
     },
     {
+        .name = "store-limit",
+        .type = RT_OPTION_SIZE,
+        .initial = "64GiB",
+        .min = 1 << 20,
+        .max = (uint64_t)1 << 44,
+        .help = "The store grows up to this size; then writes fail with RESOURCE_EXHAUSTED.",
+        .offset = offsetof(struct host_service_config, store_limit),
+    },
+    {
         .name = "log-level",
         .type = RT_OPTION_ENUM,
         .names = rt_log_level_names,
@@ -42,15 +51,6 @@ const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS] = {
         .max = 600000,
         .help = "After SIGTERM, how long calls in flight may take to end.",
         .offset = offsetof(struct host_service_config, drain_ms),
-    },
-    {
-        .name = "store-limit",
-        .type = RT_OPTION_SIZE,
-        .initial = "64GiB",
-        .min = 1 << 20,
-        .max = (uint64_t)1 << 44,
-        .help = "The store grows up to this size; then writes fail with RESOURCE_EXHAUSTED.",
-        .offset = offsetof(struct host_service_config, store_limit),
     },
     {
         .name = "ready-fd",
@@ -110,6 +110,8 @@ static void on_drained(void *ctx)
 {
     struct host_service *service = ctx;
 
+    if (service->on_end)
+        service->on_end(service->ctx);
     if (service->host)
         host_stop(service->host);
     rpc_runtime_stop(service->runtime);
@@ -274,7 +276,7 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
     /* Whoever reads our log or waits for us to be ready may be gone. */
     (void)signal(SIGPIPE, SIG_IGN);
     code = check_ready_fd(config, err);
-    if (code == RT_OK)
+    if (code == RT_OK && config->data_dir)
         code = refuse_option("--data-dir",
                              store_data_dir_new(config->data_dir, &service->data_dir, err), err);
     if (code != RT_OK)
@@ -294,9 +296,14 @@ enum rt_code host_service_open(struct host_service *service, const char *name,
     return watch(service, err);
 }
 
-static enum rt_code open_store(struct host_service *service, const char *path,
-                               const struct store_files_options *files, struct rt_error *err)
+static enum rt_code open_store(struct host_service *service, struct rt_error *err)
 {
+    RT_CLEANUP(rt_freep) char *path = rt_xasprintf("%s/store", service->config.data_dir);
+    char id[2 * STORE_ID_SIZE + 1];
+    struct store_files_options files = {.mount = service->config.mount,
+                                        .id = id,
+                                        .reserved = {service->config.data_dir, path},
+                                        .row = service->config.file_of_row};
     struct store_lmdb_options store = {
         .path = path,
         .map_limit_bytes = service->config.store_limit,
@@ -304,31 +311,27 @@ static enum rt_code open_store(struct host_service *service, const char *path,
                               ? service->config.store_limit
                               : 0,
         .loop = rpc_runtime_loop(service->runtime),
-        .files = files,
+        .files = service->config.mount ? &files : NULL,
     };
-    enum rt_code code = store_lmdb_open(&store, host_txn_done, service->host, &service->store, err);
+    enum rt_code code;
 
-    return files ? refuse_option("--mount", code, err) : code;
+    for (size_t i = 0; i < STORE_ID_SIZE; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", service->data_dir->store_id[i]);
+    code = store_lmdb_open(&store, host_txn_done, service->host, &service->store, err);
+    return service->config.mount ? refuse_option("--mount", code, err) : code;
 }
 
 enum rt_code host_service_attach(struct host_service *service, const struct host_options *options,
                                  struct rt_error *err)
 {
-    char *path = rt_xasprintf("%s/store", service->config.data_dir);
-    char id[2 * STORE_ID_SIZE + 1];
-    struct store_files_options files = {.mount = service->config.mount,
-                                        .id = id,
-                                        .reserved = {service->config.data_dir, path},
-                                        .row = service->config.file_of_row};
     enum rt_code code;
 
-    for (size_t i = 0; i < STORE_ID_SIZE; i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", service->data_dir->store_id[i]);
     service->host = host_new(options);
-    code = open_store(service, path, service->config.mount ? &files : NULL, err);
+    if (!service->config.data_dir)
+        return RT_OK;
+    code = open_store(service, err);
     if (code == RT_OK)
         host_set_store(service->host, service->store);
-    (void)rt_free(path);
     return code;
 }
 

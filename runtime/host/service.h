@@ -21,7 +21,7 @@
 
 struct host_service_config {
     const char *listen;
-    const char *data_dir;
+    const char *data_dir; /* NULL: the service keeps nothing, its core makes no transactions */
     enum rt_log_level log_level;
     uint64_t drain_ms;
     uint64_t store_limit; /* bytes */
@@ -33,7 +33,8 @@ struct host_service_config {
 };
 
 enum {
-    HOST_SERVICE_N_OPTIONS = 6 /* without listen, whose default differs */
+    HOST_SERVICE_N_OPTIONS = 6,           /* without listen, whose default differs */
+    HOST_SERVICE_FIRST_PROCESS_OPTION = 3 /* from here on they are for any process that serves */
 };
 extern const struct rt_option host_service_options[HOST_SERVICE_N_OPTIONS];
 
@@ -49,8 +50,8 @@ struct host_service {
     struct host_service_config config;
     struct rpc_runtime *runtime;     /* owned */
     struct rpc_server *server;       /* owned by the runtime */
-    struct store_data_dir *data_dir; /* owned */
-    struct store *store;             /* owned; NULL until attached and once closed */
+    struct store_data_dir *data_dir; /* owned; NULL without one */
+    struct store *store;             /* owned; NULL until attached, once closed, without data_dir */
     struct host *host;               /* owned; NULL until attached */
     char address[256];               /* as bound: "host:port" or "unix:path" */
     const char *services[HOST_SERVICE_SERVICES_MAX]; /* full names, for health */
@@ -60,6 +61,9 @@ struct host_service {
     struct rpc_job stop_job;
     struct rpc_job finish_job;
     void (*on_stop)(void *ctx);
+    /* To be set between opening and running, may be NULL: on the loop thread once the server is
+     * drained, before the runtime ends: stops hosts of the caller's own. */
+    void (*on_end)(void *ctx);
     void *ctx;
     bool is_input_open;
     bool is_ready;
@@ -79,8 +83,8 @@ RT_MUST_USE enum rt_code host_service_open(struct host_service *service, const c
                                            const struct host_service_config *config,
                                            struct rt_error *err);
 
-/* Makes the host of this core and opens the store behind it. INVALID_ARGUMENT: there can be no
- * such mount point; else as store_lmdb_open(). */
+/* Makes the host of this core and, with a data_dir, opens the store behind it. INVALID_ARGUMENT:
+ * there can be no such mount point; else as store_lmdb_open(). */
 RT_MUST_USE enum rt_code host_service_attach(struct host_service *service,
                                              const struct host_options *options,
                                              struct rt_error *err);
@@ -94,7 +98,7 @@ struct host_core_loader {
     enum rt_code (*corrupt_row)(void *core, struct rt_bytes key, struct rt_error *err);
 };
 
-/* Gives the core every row of the store; stops at its first error and returns it.
+/* With a data_dir: gives the core every row of the store; stops at its first error and returns it.
  * Else fails as store_range(). */
 RT_MUST_USE enum rt_code host_service_load(struct host_service *service,
                                            const struct host_core_loader *loader, void *core,

@@ -238,6 +238,18 @@ Test(service, tells_when_it_is_ready_and_stops_at_a_signal)
     tear_down();
 }
 
+Test(service, without_a_data_directory_keeps_nothing)
+{
+    set_config();
+    config.data_dir = NULL;
+    cr_assert_eq(pipe(ready_pipe), 0);
+    config.ready_fd = (uint64_t)ready_pipe[1];
+    set_up();
+    cr_assert_null(service.store);
+    cr_assert_eq(run_beside(be_ready_then_stop, NULL), 0);
+    tear_down();
+}
+
 /* Nothing tells when the loop has done it; each question is a call over the wire. */
 static void ask_until_serving(void)
 {
