@@ -188,6 +188,15 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_CALL_FREE_LOCK:
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_LIST:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+    case MODEL_CALL_ESI_DEADLOCK:
     case MODEL_N_CALL_KINDS:
         inst_answer_fail(core, call, NULL, MODEL_REASON_INVALID_FIELD,
                          "an instance does not answer %s",

@@ -141,6 +141,13 @@ static struct rt_bytes *only_bytes_of(struct model_request *request)
     case MODEL_CALL_KEY_STATUS:
     case MODEL_CALL_FREE_LOCK:
         return &request->key_status.key;
+    case MODEL_CALL_ESI_SUBMIT:
+        return &request->esi_submit.script;
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+        return &request->esi.key;
+    case MODEL_CALL_ESI_LIST:
+        return &request->esi_list.waits_for;
     default:
         return NULL;
     }
@@ -184,6 +191,10 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_WATCH_ROUTES:
     case MODEL_CALL_KEY_STATUS:
     case MODEL_CALL_FREE_LOCK:
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+    case MODEL_CALL_ESI_LIST:
         copy_bytes(copier, only_bytes_of(copy));
         break;
     case MODEL_CALL_REGISTER:
@@ -195,6 +206,11 @@ static void copy_request(struct copier *copier, struct model_request *copy)
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_DEADLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -262,19 +278,54 @@ static void copy_list_entries(struct copier *copier, struct model_list_entries_r
         copy_bytes(copier, &list->entries[i].key);
 }
 
-static void copy_response(struct copier *copier, struct model_response *copy,
-                          enum model_call_kind kind)
+static void copy_esi(struct copier *copier, struct model_esi_info *esi)
 {
-    switch (kind) {
-    case MODEL_CALL_RECONCILE:
-        copy_rows(copier, &copy->reconcile.rows, copy->reconcile.n_rows);
+    copy_bytes(copier, &esi->waits_for);
+    copy_bytes(copier, &esi->message);
+}
+
+static void copy_esi_list(struct copier *copier, struct model_esi_list_response *list)
+{
+    list->esis = copy_array(copier, list->esis, list->n_esis, sizeof(*list->esis));
+    for (size_t i = 0; list->esis && i < list->n_esis; i++)
+        copy_esi(copier, &list->esis[i]);
+}
+
+/* What people look at. */
+static void copy_inspection(struct copier *copier, struct model_response *copy,
+                            enum model_call_kind kind)
+{
+    switch ((int)kind) {
+    case MODEL_CALL_LIST_INSTANCES:
+        copy_list_instances(copier, &copy->list_instances);
         break;
-    case MODEL_CALL_RENEW:
-        copy_renew(copier, &copy->renew);
+    case MODEL_CALL_KEY_STATUS:
+        copy_key_status(copier, &copy->key_status);
         break;
-    case MODEL_CALL_PULL_ROWS:
-        copy_rows(copier, &copy->pull_rows.rows, copy->pull_rows.n_rows);
+    case MODEL_CALL_LIST_KEYS:
+        copy_list_keys(copier, &copy->list_keys);
         break;
+    case MODEL_CALL_LIST_ENTRIES:
+        copy_list_entries(copier, &copy->list_entries);
+        break;
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+        copy_esi(copier, &copy->esi.esi);
+        break;
+    case MODEL_CALL_ESI_LIST:
+    case MODEL_CALL_ESI_DEADLOCK:
+        copy_esi_list(copier, &copy->esi_list);
+        break;
+    }
+}
+
+/* What operations on keys came to. */
+static void copy_operation(struct copier *copier, struct model_response *copy,
+                           enum model_call_kind kind)
+{
+    switch ((int)kind) {
     case MODEL_CALL_FENCE:
     case MODEL_CALL_ACTIVATE:
     case MODEL_CALL_SET:
@@ -296,17 +347,46 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     case MODEL_CALL_WATCH_ROUTES:
         copy_watch_routes(copier, &copy->watch_routes);
         break;
+    }
+}
+
+static void copy_response(struct copier *copier, struct model_response *copy,
+                          enum model_call_kind kind)
+{
+    switch (kind) {
+    case MODEL_CALL_RECONCILE:
+        copy_rows(copier, &copy->reconcile.rows, copy->reconcile.n_rows);
+        break;
+    case MODEL_CALL_RENEW:
+        copy_renew(copier, &copy->renew);
+        break;
+    case MODEL_CALL_PULL_ROWS:
+        copy_rows(copier, &copy->pull_rows.rows, copy->pull_rows.n_rows);
+        break;
+    case MODEL_CALL_FENCE:
+    case MODEL_CALL_ACTIVATE:
+    case MODEL_CALL_SET:
+    case MODEL_CALL_STORE:
+    case MODEL_CALL_PUT:
+    case MODEL_CALL_READ:
+    case MODEL_CALL_DELETE:
+    case MODEL_CALL_PIPELINE:
+    case MODEL_CALL_EXECUTE:
+    case MODEL_CALL_LOCK:
+    case MODEL_CALL_WATCH_ROUTES:
+        copy_operation(copier, copy, kind);
+        break;
     case MODEL_CALL_LIST_INSTANCES:
-        copy_list_instances(copier, &copy->list_instances);
-        break;
     case MODEL_CALL_KEY_STATUS:
-        copy_key_status(copier, &copy->key_status);
-        break;
     case MODEL_CALL_LIST_KEYS:
-        copy_list_keys(copier, &copy->list_keys);
-        break;
     case MODEL_CALL_LIST_ENTRIES:
-        copy_list_entries(copier, &copy->list_entries);
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_LIST:
+    case MODEL_CALL_ESI_DEADLOCK:
+        copy_inspection(copier, copy, kind);
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_LEAVE:
@@ -320,6 +400,9 @@ static void copy_response(struct copier *copier, struct model_response *copy,
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_CALL_FREE_LOCK:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_UNBLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }

@@ -22,6 +22,8 @@ enum {
     MODEL_MEMBERS_MAX = 1024,                    /* instances the coordinator remembers */
     MODEL_SESSIONS_MAX = 65536,                  /* sessions alive at once */
     MODEL_WAITERS_MAX = 1024,                    /* sessions waiting for one key */
+    MODEL_ESI_SCRIPT_MAX = 1024 * 1024,          /* bytes of one submitted script */
+    MODEL_ESI_MESSAGE_MAX = 255,                 /* bytes of why an ESI ended */
     MODEL_EVICTED_MAX = 1024,                    /* evicted keys that one answer names */
 };
 

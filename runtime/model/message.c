@@ -40,6 +40,15 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_GET_DISTRIBUTION] = "GET_DISTRIBUTION",
         [MODEL_CALL_SET_DISTRIBUTION] = "SET_DISTRIBUTION",
         [MODEL_CALL_FREE_LOCK] = "FREE_LOCK",
+        [MODEL_CALL_ESI_SUBMIT] = "ESI_SUBMIT",
+        [MODEL_CALL_ESI_STATUS] = "ESI_STATUS",
+        [MODEL_CALL_ESI_LIST] = "ESI_LIST",
+        [MODEL_CALL_ESI_KILL] = "ESI_KILL",
+        [MODEL_CALL_ESI_PAUSE] = "ESI_PAUSE",
+        [MODEL_CALL_ESI_RESUME] = "ESI_RESUME",
+        [MODEL_CALL_ESI_BLOCK] = "ESI_BLOCK",
+        [MODEL_CALL_ESI_UNBLOCK] = "ESI_UNBLOCK",
+        [MODEL_CALL_ESI_DEADLOCK] = "ESI_DEADLOCK",
     };
 
     return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
@@ -73,6 +82,28 @@ const char *model_statement_kind_name(enum model_statement_kind kind)
     };
 
     return (size_t)kind < RT_ARRAY_SIZE(names) ? names[kind] : "?";
+}
+
+const char *model_esi_state_name(enum model_esi_state state)
+{
+    static const char *const names[MODEL_N_ESI_STATES] = {
+        [MODEL_ESI_NEW] = "new",         [MODEL_ESI_READY] = "ready",
+        [MODEL_ESI_RUNNING] = "running", [MODEL_ESI_BLOCKED] = "blocked",
+        [MODEL_ESI_ENDING] = "ending",   [MODEL_ESI_FINISHED] = "finished",
+    };
+
+    return (size_t)state < RT_ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+const char *model_esi_end_name(enum model_esi_end end)
+{
+    static const char *const names[MODEL_N_ESI_ENDS] = {
+        [MODEL_ESI_END_NONE] = "none",     [MODEL_ESI_END_OK] = "ok",
+        [MODEL_ESI_END_FAILED] = "failed", [MODEL_ESI_END_UNKNOWN] = "unknown",
+        [MODEL_ESI_END_KILLED] = "killed", [MODEL_ESI_END_SESSION_LOST] = "session_lost",
+    };
+
+    return (size_t)end < RT_ARRAY_SIZE(names) ? names[end] : "?";
 }
 
 void model_response_fail(struct model_response *response, enum model_reason reason,
@@ -121,6 +152,13 @@ void model_response_ok(struct model_response *response, enum model_call_kind kin
         [MODEL_CALL_GET_DISTRIBUTION] = sizeof(struct model_distribution_response),
         [MODEL_CALL_SET_DISTRIBUTION] = sizeof(struct model_distribution_response),
         [MODEL_CALL_FREE_LOCK] = sizeof(struct model_free_lock_response),
+        [MODEL_CALL_ESI_SUBMIT] = sizeof(struct model_esi_response),
+        [MODEL_CALL_ESI_STATUS] = sizeof(struct model_esi_response),
+        [MODEL_CALL_ESI_LIST] = sizeof(struct model_esi_list_response),
+        [MODEL_CALL_ESI_KILL] = sizeof(struct model_esi_response),
+        [MODEL_CALL_ESI_BLOCK] = sizeof(struct model_esi_response),
+        [MODEL_CALL_ESI_UNBLOCK] = sizeof(struct model_esi_unblock_response),
+        [MODEL_CALL_ESI_DEADLOCK] = sizeof(struct model_esi_list_response),
     };
 
     rt_assert(kind < MODEL_N_CALL_KINDS);

@@ -52,6 +52,16 @@ enum model_call_kind {
     /* and what does change something */
     MODEL_CALL_SET_DISTRIBUTION,
     MODEL_CALL_FREE_LOCK,
+    /* EsiService, operator → redistinto-esi serve */
+    MODEL_CALL_ESI_SUBMIT,
+    MODEL_CALL_ESI_STATUS,
+    MODEL_CALL_ESI_LIST,
+    MODEL_CALL_ESI_KILL,
+    MODEL_CALL_ESI_PAUSE,
+    MODEL_CALL_ESI_RESUME,
+    MODEL_CALL_ESI_BLOCK,
+    MODEL_CALL_ESI_UNBLOCK,
+    MODEL_CALL_ESI_DEADLOCK,
 
     MODEL_N_CALL_KINDS
 };
@@ -572,6 +582,85 @@ struct model_distribution_response { /* also of SET_DISTRIBUTION: as it is then 
     enum model_distribution configured; /* what the coordinator's option says */
 };
 
+/* ---- scripts under a planner ----------------------------------------------------------------- */
+
+enum model_esi_state {
+    MODEL_ESI_NEW, /* its session is being opened */
+    MODEL_ESI_READY,
+    MODEL_ESI_RUNNING, /* a line */
+    MODEL_ESI_BLOCKED, /* waits for a key */
+    MODEL_ESI_ENDING,  /* its session is being closed */
+    MODEL_ESI_FINISHED,
+
+    MODEL_N_ESI_STATES
+};
+
+enum model_esi_end {
+    MODEL_ESI_END_NONE, /* it goes on */
+    MODEL_ESI_END_OK,
+    MODEL_ESI_END_FAILED,
+    MODEL_ESI_END_UNKNOWN, /* a statement may have been applied */
+    MODEL_ESI_END_KILLED,
+    MODEL_ESI_END_SESSION_LOST,
+
+    MODEL_N_ESI_ENDS
+};
+
+/* "new", "ready", "running", "blocked", "ending", "finished" */
+const char *model_esi_state_name(enum model_esi_state state);
+
+/* "none", "ok", "failed", "unknown", "killed", "session_lost" */
+const char *model_esi_end_name(enum model_esi_end end);
+
+struct model_esi_submit_request {
+    char name[MODEL_NAME_MAX + 1];
+    struct rt_bytes script; /* 1..MODEL_ESI_SCRIPT_MAX bytes */
+    struct model_request_id request_id;
+};
+
+struct model_esi_request { /* ESI_STATUS ESI_KILL ESI_BLOCK ESI_UNBLOCK */
+    uint64_t id;           /* at least 1; not of ESI_UNBLOCK */
+    bool wait;             /* ESI_STATUS: answer once it has ended */
+    struct rt_bytes key;   /* ESI_BLOCK ESI_UNBLOCK */
+};
+
+struct model_esi_list_request {
+    struct rt_bytes waits_for; /* key; empty = all */
+    uint64_t after;            /* number of the last one of the page before */
+    uint32_t page_size;        /* 0 = MODEL_PAGE_MAX */
+};
+
+struct model_esi_info {
+    uint64_t id;
+    char name[MODEL_NAME_MAX + 1];
+    enum model_esi_state state;
+    enum model_esi_end end;
+    uint32_t line; /* that it ran last or waits at, or that ended it; 0 = none */
+    uint64_t n_statements;
+    uint64_t n_ok;
+    uint64_t estimate_milli; /* thousandths of a line; 0 = none */
+    struct rt_bytes waits_for;
+    enum model_reason reason; /* of the failure that ended it */
+    struct rt_bytes message;  /* at most MODEL_ESI_MESSAGE_MAX bytes, without NUL; empty = none */
+};
+
+struct model_esi_response { /* ESI_SUBMIT ESI_STATUS ESI_KILL ESI_BLOCK */
+    struct model_esi_info esi;
+};
+
+struct model_esi_list_response { /* also of ESI_DEADLOCK, which has only the ESIs */
+    struct model_esi_info *esis; /* at most MODEL_PAGE_MAX */
+    size_t n_esis;
+    bool more;
+    char planner[MODEL_NAME_MAX + 1];
+    bool paused;
+};
+
+struct model_esi_unblock_response {
+    uint64_t woken; /* 0 = none waited; the lock was freed */
+    uint64_t n_waiting;
+};
+
 /* ---- errors and answers ---------------------------------------------------------------------- */
 
 struct model_hint {
@@ -632,6 +721,9 @@ struct model_request {
         struct model_page_request page; /* LIST_INSTANCES LIST_KEYS */
         struct model_key_status_request key_status;
         struct model_distribution_request distribution;
+        struct model_esi_submit_request esi_submit;
+        struct model_esi_request esi;
+        struct model_esi_list_request esi_list;
     };
 };
 
@@ -659,6 +751,9 @@ struct model_response {
         struct model_list_keys_response list_keys;
         struct model_distribution_response distribution; /* GET and SET */
         struct model_free_lock_response free_lock;
+        struct model_esi_response esi;
+        struct model_esi_list_response esi_list;
+        struct model_esi_unblock_response esi_unblock;
     };
 };
 

@@ -71,7 +71,9 @@ enum model_applied {
     REASON(STORE_BELONGS_TO, RT_FAILED_PRECONDITION, NO,                                           \
            "the data directory is another instance's")                                             \
     REASON(INCARNATION_DEAD, RT_FAILED_PRECONDITION, NO,                                           \
-           "this life of the instance was declared dead")
+           "this life of the instance was declared dead")                                          \
+    REASON(ESI_UNKNOWN, RT_NOT_FOUND, NO, "no ESI has this number, or it ended long ago")          \
+    REASON(ESI_STATE, RT_FAILED_PRECONDITION, NO, "the ESI is in no state for that")
 
 enum model_reason {
 #define MODEL_REASON_ENUMERATOR(name, code, applied, meaning) MODEL_REASON_##name,

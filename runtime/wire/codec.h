@@ -97,5 +97,6 @@ extern const struct wire_method wire_instance_methods[8];
 extern const struct wire_method wire_coordinator_methods[4];
 extern const struct wire_method wire_route_methods[4];
 extern const struct wire_method wire_admin_methods[6];
+extern const struct wire_method wire_esi_methods[9];
 
 #endif

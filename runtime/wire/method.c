@@ -37,6 +37,15 @@ static const struct wire_method *const methods[MODEL_N_CALL_KINDS] = {
     [MODEL_CALL_GET_DISTRIBUTION] = &wire_admin_methods[3],
     [MODEL_CALL_SET_DISTRIBUTION] = &wire_admin_methods[4],
     [MODEL_CALL_FREE_LOCK] = &wire_admin_methods[5],
+    [MODEL_CALL_ESI_SUBMIT] = &wire_esi_methods[0],
+    [MODEL_CALL_ESI_STATUS] = &wire_esi_methods[1],
+    [MODEL_CALL_ESI_LIST] = &wire_esi_methods[2],
+    [MODEL_CALL_ESI_KILL] = &wire_esi_methods[3],
+    [MODEL_CALL_ESI_PAUSE] = &wire_esi_methods[4],
+    [MODEL_CALL_ESI_RESUME] = &wire_esi_methods[5],
+    [MODEL_CALL_ESI_BLOCK] = &wire_esi_methods[6],
+    [MODEL_CALL_ESI_UNBLOCK] = &wire_esi_methods[7],
+    [MODEL_CALL_ESI_DEADLOCK] = &wire_esi_methods[8],
 };
 
 const struct wire_method *wire_method_of(enum model_call_kind kind)

@@ -47,7 +47,7 @@ struct wire_method {
 };
 
 enum {
-    WIRE_SERVICE_METHODS_MAX = 8 /* no service has more */
+    WIRE_SERVICE_METHODS_MAX = 12 /* no service has more */
 };
 
 /* `kind` < MODEL_N_CALL_KINDS. */

@@ -26,6 +26,7 @@ struct source {
         struct model_instance_info instances[N_ITEMS];
         struct model_key_info keys[N_ITEMS];
         struct model_entry_info entries[N_ITEMS];
+        struct model_esi_info esis[N_ITEMS];
         struct model_pipeline_operation operations[N_ITEMS];
         struct model_pipeline_result results[N_ITEMS];
         struct model_evicted evicted[N_ITEMS];
@@ -186,12 +187,39 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
     case MODEL_CALL_LIST_ENTRIES:
         request->list_entries.first_index = 35;
         break;
+    case MODEL_CALL_ESI_SUBMIT:
+        request->esi_submit.script = view(source);
+        request->esi_submit.request_id.seq = 36;
+        break;
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+        request->esi.key = view(source);
+        request->esi.id = 37;
+        break;
+    case MODEL_CALL_ESI_LIST:
+        request->esi_list.waits_for = view(source);
+        request->esi_list.after = 38;
+        break;
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+        request->esi.id = 39;
+        break;
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_DEADLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
+}
+
+static void fill_esi(struct model_esi_info *esi, struct source *source, size_t i)
+{
+    *esi = (struct model_esi_info){.id = 800 + i};
+    esi->waits_for = view(source);
+    esi->message = view(source);
 }
 
 static void fill_watch(struct model_watch_routes_response *watch, struct source *source)
@@ -303,7 +331,25 @@ static void fill_response(struct model_response *response, enum model_call_kind 
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_CALL_FREE_LOCK:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
     case MODEL_N_CALL_KINDS:
+        break;
+    case MODEL_CALL_ESI_UNBLOCK:
+        response->esi_unblock.woken = 40;
+        break;
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+        fill_esi(&response->esi.esi, source, 0);
+        break;
+    case MODEL_CALL_ESI_LIST:
+    case MODEL_CALL_ESI_DEADLOCK:
+        for (size_t i = 0; i < N_ITEMS; i++)
+            fill_esi(&source->esis[i], source, i);
+        response->esi_list.esis = source->esis;
+        response->esi_list.n_esis = N_ITEMS;
         break;
     }
 }
@@ -416,6 +462,15 @@ static bool requests_match(const struct model_request *copy, const struct model_
     case MODEL_CALL_LIST_KEYS:
         return views_match(&copy->page.prefix, &expected->page.prefix) &&
                views_match(&copy->page.after, &expected->page.after) && copy->page.page_size == 16;
+    case MODEL_CALL_ESI_SUBMIT:
+        return views_match(&copy->esi_submit.script, &expected->esi_submit.script) &&
+               copy->esi_submit.request_id.seq == 36;
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+        return views_match(&copy->esi.key, &expected->esi.key) && copy->esi.id == 37;
+    case MODEL_CALL_ESI_LIST:
+        return views_match(&copy->esi_list.waits_for, &expected->esi_list.waits_for) &&
+               copy->esi_list.after == 38;
     case MODEL_CALL_KEY_STATUS:
     case MODEL_CALL_FREE_LOCK:
         return views_match(&copy->key_status.key, &expected->key_status.key);
@@ -428,6 +483,11 @@ static bool requests_match(const struct model_request *copy, const struct model_
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_DEADLOCK:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }
@@ -443,6 +503,13 @@ static bool watches_match(const struct model_watch_routes_response *copy,
             return false;
     return copy->instances != expected->instances && copy->keys != expected->keys &&
            copy->n_instances == N_ITEMS && copy->n_keys == N_ITEMS && copy->next.position == 34;
+}
+
+static bool esi_matches(const struct model_esi_info *copy, const struct model_esi_info *expected,
+                        size_t i)
+{
+    return views_match(&copy->waits_for, &expected->waits_for) &&
+           views_match(&copy->message, &expected->message) && copy->id == 800 + i;
 }
 
 static bool responses_match(const struct model_response *copy,
@@ -493,6 +560,17 @@ static bool responses_match(const struct model_response *copy,
                 copy->list_keys.keys[i].epoch != 400 + i)
                 return false;
         return copy->list_keys.n_keys == N_ITEMS;
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+        return esi_matches(&copy->esi.esi, &expected->esi.esi, 0);
+    case MODEL_CALL_ESI_LIST:
+    case MODEL_CALL_ESI_DEADLOCK:
+        for (size_t i = 0; i < N_ITEMS; i++)
+            if (!esi_matches(&copy->esi_list.esis[i], &expected->esi_list.esis[i], i))
+                return false;
+        return copy->esi_list.n_esis == N_ITEMS;
     case MODEL_CALL_LIST_ENTRIES:
         for (size_t i = 0; i < N_ITEMS; i++)
             if (!views_match(&copy->list_entries.entries[i].key,
@@ -512,6 +590,9 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_GET_DISTRIBUTION:
     case MODEL_CALL_SET_DISTRIBUTION:
     case MODEL_CALL_FREE_LOCK:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_UNBLOCK:
     case MODEL_N_CALL_KINDS:
         return memcmp(copy, expected, sizeof(*copy)) == 0;
     }

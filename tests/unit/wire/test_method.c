@@ -5,6 +5,7 @@
 
 #include "redistinto/v1/admin.pb-c.h"
 #include "redistinto/v1/coordinator.pb-c.h"
+#include "redistinto/v1/esi.pb-c.h"
 #include "redistinto/v1/instance.pb-c.h"
 #include "redistinto/v1/ownership.pb-c.h"
 #include "redistinto/v1/registry.pb-c.h"
@@ -38,6 +39,7 @@ Test(method, every_method_of_every_service_is_there)
     static const ProtobufCServiceDescriptor *const services[] = {
         &redistinto__v1__admin_service__descriptor,
         &redistinto__v1__coordinator_service__descriptor,
+        &redistinto__v1__esi_service__descriptor,
         &redistinto__v1__instance_service__descriptor,
         &redistinto__v1__ownership_service__descriptor,
         &redistinto__v1__registry_service__descriptor,

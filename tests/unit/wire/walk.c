@@ -196,6 +196,19 @@ static void visit_page_size(struct walk *walk, uint32_t *size)
     visit_choice(walk, "page_size", (int *)size, MODEL_PAGE_MAX + 1);
 }
 
+static void visit_esi_request(struct walk *walk, enum model_call_kind kind,
+                              struct model_esi_request *esi)
+{
+    if (kind == MODEL_CALL_ESI_BLOCK || kind == MODEL_CALL_ESI_UNBLOCK)
+        visit_key(walk, &esi->key);
+    if (kind == MODEL_CALL_ESI_STATUS)
+        visit_bool(walk, "wait", &esi->wait);
+    if (kind == MODEL_CALL_ESI_UNBLOCK)
+        return;
+    visit_u64(walk, "id", &esi->id);
+    esi->id += esi->id == 0;
+}
+
 void walk_request(struct walk *walk, struct model_request *request)
 {
     switch (request->kind) {
@@ -284,8 +297,27 @@ void walk_request(struct walk *walk, struct model_request *request)
         visit_u32(walk, "first_index", &request->list_entries.first_index);
         visit_page_size(walk, &request->list_entries.page_size);
         break;
+    case MODEL_CALL_ESI_SUBMIT:
+        visit_name(walk, "name", request->esi_submit.name, 1);
+        visit_bytes(walk, "script", &request->esi_submit.script, 1, 2000);
+        visit_request_id(walk, &request->esi_submit.request_id);
+        break;
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+    case MODEL_CALL_ESI_UNBLOCK:
+        visit_esi_request(walk, request->kind, &request->esi);
+        break;
+    case MODEL_CALL_ESI_LIST:
+        visit_bytes(walk, "waits_for", &request->esi_list.waits_for, 0, MODEL_KEY_MAX);
+        visit_u64(walk, "after", &request->esi_list.after);
+        visit_page_size(walk, &request->esi_list.page_size);
+        break;
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_GET_DISTRIBUTION:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
+    case MODEL_CALL_ESI_DEADLOCK:
     case MODEL_N_CALL_KINDS:
         break;
     }
@@ -522,6 +554,35 @@ static void visit_renew(struct walk *walk, struct model_renew_response *renew)
         visit_u64(walk, "epoch", &renew->evicted_epochs[i]);
 }
 
+static void visit_esi(struct walk *walk, struct model_esi_info *esi)
+{
+    char text[MODEL_ESI_MESSAGE_MAX + 1];
+
+    visit_u64(walk, "id", &esi->id);
+    visit_name(walk, "name", esi->name, 1);
+    visit_choice(walk, "state", (int *)&esi->state, MODEL_N_ESI_STATES);
+    visit_choice(walk, "end", (int *)&esi->end, MODEL_N_ESI_ENDS);
+    visit_u32(walk, "line", &esi->line);
+    visit_u64(walk, "n_statements", &esi->n_statements);
+    visit_u64(walk, "n_ok", &esi->n_ok);
+    visit_u64(walk, "estimate_milli", &esi->estimate_milli);
+    visit_bytes(walk, "waits_for", &esi->waits_for, 0, MODEL_KEY_MAX);
+    visit_choice(walk, "reason", (int *)&esi->reason, MODEL_N_REASONS);
+    if (walk->mode == WALK_DUMP) {
+        visit_bytes(walk, "message", &esi->message, 0, 0);
+        return;
+    }
+    visit_text(walk, "message", text, "abc XYZ'%=", 0, MODEL_ESI_MESSAGE_MAX);
+    rt_assert(rt_arena_copy(walk->arena, rt_bytes_of_string(text), &esi->message));
+}
+
+static void visit_esis(struct walk *walk, struct model_esi_list_response *list)
+{
+    visit_list(walk, "esis", (void **)&list->esis, &list->n_esis, sizeof(*list->esis));
+    for (size_t i = 0; i < list->n_esis; i++)
+        visit_esi(walk, &list->esis[i]);
+}
+
 static void visit_result(struct walk *walk, enum model_call_kind kind,
                          struct model_response *response)
 {
@@ -597,10 +658,31 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
     case MODEL_CALL_FREE_LOCK:
         visit_name(walk, "holder", response->free_lock.holder, 0);
         break;
+    case MODEL_CALL_ESI_SUBMIT:
+    case MODEL_CALL_ESI_STATUS:
+    case MODEL_CALL_ESI_KILL:
+    case MODEL_CALL_ESI_BLOCK:
+        visit_esi(walk, &response->esi.esi);
+        break;
+    case MODEL_CALL_ESI_LIST:
+        visit_bool(walk, "more", &response->esi_list.more);
+        visit_name(walk, "planner", response->esi_list.planner, 1);
+        visit_bool(walk, "paused", &response->esi_list.paused);
+        visit_esis(walk, &response->esi_list);
+        break;
+    case MODEL_CALL_ESI_DEADLOCK:
+        visit_esis(walk, &response->esi_list);
+        break;
+    case MODEL_CALL_ESI_UNBLOCK:
+        visit_u64(walk, "woken", &response->esi_unblock.woken);
+        visit_u64(walk, "n_waiting", &response->esi_unblock.n_waiting);
+        break;
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
+    case MODEL_CALL_ESI_PAUSE:
+    case MODEL_CALL_ESI_RESUME:
     case MODEL_N_CALL_KINDS:
         break;
     }
