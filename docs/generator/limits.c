@@ -11,6 +11,7 @@
 #include "esi-client/locks.h"
 #include "esi-client/retry.h"
 #include "esi-client/script.h"
+#include "esi-client/service.h"
 #include "instance/limits.h"
 #include "runtime/host/batch.h"
 #include "runtime/model/limits.h"
@@ -170,6 +171,18 @@ static const struct limit in_scripts[] = {
      "a parse error"},
 };
 
+static const struct limit in_the_esi_service[] = {
+    {"script", MODEL_ESI_SCRIPT_MAX, BYTES, "runtime/wire/esi.c", "INVALID_FIELD"},
+    {"statements of a script", ESI_SERVICE_STATEMENTS_MAX, COUNT, "esi-client/service_calls.c",
+     "LIMIT_REACHED"},
+    {"scripts of all ESIs that live", ESI_SERVICE_TEXT_MAX, BYTES, "esi-client/service_calls.c",
+     "LIMIT_REACHED"},
+    {"ESIs that live at once", ESI_PLANNER_LIVE_MAX, COUNT, "esi-client/planner.c",
+     "LIMIT_REACHED"},
+    {"ESIs that have ended and stay known", ESI_SERVICE_FINISHED_MAX, COUNT, "esi-client/service.c",
+     "the oldest is forgotten"},
+};
+
 static const struct section sections[] = {
     {"Calls, at every service", calls, RT_ARRAY_SIZE(calls)},
     {"Fields", fields, RT_ARRAY_SIZE(fields)},
@@ -178,6 +191,7 @@ static const struct section sections[] = {
     {"An instance", at_an_instance, RT_ARRAY_SIZE(at_an_instance)},
     {"A client of the C library", in_clients, RT_ARRAY_SIZE(in_clients)},
     {"Scripts", in_scripts, RT_ARRAY_SIZE(in_scripts)},
+    {"The ESI service", in_the_esi_service, RT_ARRAY_SIZE(in_the_esi_service)},
 };
 
 static const char introduction[] =
