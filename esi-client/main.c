@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "esi-client/run.h"
+#include "esi-client/serve.h"
 #include "runtime/model/exit.h"
 
 int main(int argc, char **argv)
@@ -25,7 +26,7 @@ int main(int argc, char **argv)
     /* Results that nobody reads are an error of fwrite(): the locks have to be given back. */
     (void)signal(SIGPIPE, SIG_IGN);
     rt_log_init("redistinto-esi", options.log_level);
-    exit_code = esi_run(&options);
+    exit_code = options.command == ESI_COMMAND_SERVE ? esi_serve(&options) : esi_run(&options);
     parsed = rt_option_free(parsed);
     return exit_code;
 }

@@ -4,8 +4,11 @@
 #ifndef ESI_OPTIONS_H
 #define ESI_OPTIONS_H
 
+#include "esi-client/planner.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/log.h"
 #include "runtime/base/option.h"
+#include "runtime/host/service.h"
 #include "runtime/model/statement.h"
 
 /* What every reader of JSON keeps. */
@@ -16,7 +19,17 @@ enum esi_format {
     ESI_FORMAT_JSON,
 };
 
+enum esi_command {
+    ESI_COMMAND_RUN,
+    ESI_COMMAND_SERVE,
+};
+
+enum {
+    ESI_OPTIONS_BLOCKED_MAX = 1000 /* keys */
+};
+
 struct esi_options {
+    enum esi_command command;
     const char *coordinator;
     enum esi_format format;
     bool check; /* parse only */
@@ -26,12 +39,22 @@ struct esi_options {
     uint64_t seed; /* 0 = another one in each run */
     uint64_t statement_timeout_ms;
     enum rt_log_level log_level;
-    const char *const *scripts; /* paths, "-" = standard input */
+    const char *const *scripts; /* RUN: paths, "-" = standard input */
     size_t n_scripts;
+    struct esi_planner_config planner;  /* SERVE, as what follows */
+    struct host_service_config service; /* without data_dir */
+    const char *blocked;                /* keys with commas between them; NULL = none */
+    bool is_paused;
 };
 
 /* For the manual and completion. */
 extern const struct rt_option_command esi_options_command;
+
+/* The keys of `blocked`: an array of the caller's whose items point into the text; NULL for none.
+ * INVALID_ARGUMENT: an empty one, one of more than MODEL_KEY_MAX bytes, two that are alike, or more
+ * than ESI_OPTIONS_BLOCKED_MAX. */
+enum rt_code esi_options_split(const char *text, struct rt_bytes **ret_keys, size_t *ret_n_keys,
+                               struct rt_error *err);
 
 /* Parses and checks. RT_OPTION_EXIT_OK: something was printed, exit with 0. Strings live as long as
  * *ret_parsed. */

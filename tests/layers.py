@@ -55,13 +55,14 @@ SHELL_FILES = {
                     "operation_log.h"},
     "instance": {"main.c", "server.c", "server.h", "options.c", "options.h"},
     "esi-client": {"client.c", "client.h", "main.c", "output.c", "output.h", "run.c", "run.h",
-                   "run_report.c", "run_report.h", "options.c", "options.h"},
+                   "run_report.c", "run_report.h", "serve.c", "serve.h", "options.c", "options.h"},
 }
 # beginning of an include -> who may use it
 LIBRARIES = {
     "grpc/": ["runtime/rpc/"],
     "protobuf-c/": ["runtime/rpc/", "runtime/wire/"],
-    "redistinto/": ["runtime/wire/", "coordinator/server.c", "instance/server.c"],
+    "redistinto/": ["runtime/wire/", "coordinator/server.c", "instance/server.c",
+                    "esi-client/serve.c"],
     "google/": ["runtime/wire/"],
     "uv.h": ["runtime/rpc/", "runtime/store/", "cli/"],
     "lmdb.h": ["runtime/store/"],

@@ -3,6 +3,12 @@
  * --print-config as a config file.
  */
 #include "esi-client/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/base/alloc.h"
+#include "runtime/model/limits.h"
 #include "tests/support/check.h"
 #include "tests/support/command_line.h"
 
@@ -73,6 +79,95 @@ Test(options, every_value)
     cr_assert_eq(esi.n_scripts, 3);
     cr_assert_str_eq(esi.scripts[2], "-");
     finish();
+}
+
+Test(options, serve)
+{
+    parse_ok("serve");
+    cr_assert_eq(esi.command, ESI_COMMAND_SERVE);
+    cr_assert_str_eq(esi.service.listen, "127.0.0.1:7470");
+    cr_assert_null(esi.service.data_dir);
+    cr_assert_eq(esi.service.drain_ms, 5000);
+    cr_assert_eq(esi.service.log_level, RT_LOG_INFO);
+    cr_assert_eq(esi.planner.policy, ESI_POLICY_PARALLEL);
+    cr_assert_float_eq(esi.planner.alpha, 0.5, 0);
+    cr_assert_float_eq(esi.planner.initial_estimate, 5, 0);
+    cr_assert_null(esi.blocked);
+    cr_assert_not(esi.is_paused);
+    parse_ok("serve --listen 127.0.0.1:0 --planner hrrn --alpha 0.25 --initial-estimate 2.5 "
+             "--blocked a,b --paused --log-level error --ready-fd 3 --exit-with-stdin");
+    cr_assert_eq(esi.planner.policy, ESI_POLICY_HRRN);
+    cr_assert_float_eq(esi.planner.alpha, 0.25, 0);
+    cr_assert_float_eq(esi.planner.initial_estimate, 2.5, 0);
+    cr_assert_str_eq(esi.blocked, "a,b");
+    cr_assert(esi.is_paused);
+    cr_assert_eq(esi.service.log_level, RT_LOG_ERROR);
+    cr_assert_eq(esi.service.ready_fd, 3);
+    parse_ok("run a.esi");
+    cr_assert_eq(esi.command, ESI_COMMAND_RUN);
+    finish();
+}
+
+Test(options, ranges_of_serve)
+{
+    parse_ok("serve --alpha 0");
+    parse_ok("serve --alpha 1");
+    parse_fails("serve --alpha 1.01", "--alpha: '1.01' is out of range, valid are 0 to 1");
+    parse_fails("serve --alpha -0.1", "--alpha: '-0.1' is out of range");
+    parse_fails("serve --alpha 1e-3", "--alpha");
+    parse_fails("serve --alpha .", "--alpha");
+    parse_ok("serve --initial-estimate 1000000");
+    parse_fails("serve --initial-estimate 1000001", "valid are 0 to 1e+06");
+    parse_fails("serve --planner lifo", "sjf-cd");
+    parse_fails("serve a.esi", "unexpected word 'a.esi' after serve");
+    finish();
+}
+
+/* "k0,k1,…" */
+static char *many_keys(size_t n)
+{
+    char *text = malloc(n * 8);
+    size_t size = 0;
+
+    for (size_t i = 0; i < n; i++)
+        size += (size_t)sprintf(text + size, "%sk%zu", i > 0 ? "," : "", i);
+    return text;
+}
+
+static enum rt_code split(const char *text, size_t n_keys)
+{
+    struct rt_bytes *keys = NULL;
+    size_t n = 0;
+    enum rt_code code = esi_options_split(text, &keys, &n, &err);
+
+    if (code == RT_OK)
+        cr_assert_eq(n, n_keys);
+    (void)rt_free(keys);
+    return code;
+}
+
+Test(options, keys_that_are_blocked_at_the_start)
+{
+    char text[MODEL_KEY_MAX + 2];
+    char *many = many_keys(ESI_OPTIONS_BLOCKED_MAX);
+
+    cr_assert_eq(split(NULL, 0), RT_OK);
+    cr_assert_eq(split("a:1,b", 2), RT_OK);
+    parse_fails("serve --blocked a,,b", "--blocked: a key has 0 bytes, valid are 1 to 255");
+    parse_fails("serve --blocked a,", "--blocked: a key has 0 bytes");
+    parse_fails("serve --blocked a,b,a", "--blocked: 'a' is there twice");
+    memset(text, 'k', sizeof(text));
+    text[MODEL_KEY_MAX] = '\0';
+    cr_assert_eq(split(text, 1), RT_OK);
+    text[MODEL_KEY_MAX] = 'k';
+    text[MODEL_KEY_MAX + 1] = '\0';
+    cr_assert_eq(split(text, 1), RT_INVALID_ARGUMENT);
+    cr_assert_eq(split(many, ESI_OPTIONS_BLOCKED_MAX), RT_OK);
+    free(many);
+    many = many_keys(ESI_OPTIONS_BLOCKED_MAX + 1);
+    cr_assert_eq(split(many, 0), RT_INVALID_ARGUMENT);
+    cr_assert_str_eq(err.message, "--blocked: valid are at most 1000 keys");
+    free(many);
 }
 
 Test(options, ranges)
@@ -161,6 +256,6 @@ Test(options, help_is_printed_without_a_script)
     help = test_output_end(&output);
     cr_assert_eq(code, RT_OK);
     cr_assert_eq(action, RT_OPTION_EXIT_OK);
-    cr_assert_not_null(strstr(help, "run SCRIPT..."));
+    cr_assert_not_null(strstr(help, "run|serve [SCRIPT...]"));
     free(help);
 }
