@@ -407,6 +407,13 @@ static void next(struct shell *shell)
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
+static const struct cli_shell_input_options input_options = {
+    .prompt = "redistinto> ",
+    .history = "history",
+    .complete = cli_shell_line_complete,
+    .is_caseless = true,
+};
+
 static enum model_exit run_shell(struct cli_context *context, const char *const *arguments,
                                  const void *config)
 {
@@ -416,7 +423,7 @@ static enum model_exit run_shell(struct cli_context *context, const char *const 
     (void)arguments;
     if (model_name_check("--name", rt_bytes_of_string(shell.config->name), &err) != RT_OK)
         return cli_report_usage(context, &err);
-    shell.input = cli_shell_input_new(context, "redistinto> ");
+    shell.input = cli_shell_input_new(context, &input_options);
     if (open_session(&shell))
         while (!shell.is_over)
             next(&shell);

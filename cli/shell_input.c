@@ -19,13 +19,13 @@ enum {
     CHUNK_SIZE = 16384,
     HISTORY_MAX = 1000, /* lines */
     CHARACTER_MAX = 8,  /* bytes, more than any encoding needs */
-    WORD_MAX = 8,       /* bytes, the longest word there is and more */
+    WORD_MAX = 16,      /* bytes, the longest word there is and more */
 };
 
 #define INCOMPLETE ((size_t)-2) /* what mbrtowc() says of the beginning of a character */
 
 struct cli_shell_input {
-    const char *prompt;
+    const struct cli_shell_input_options *options;
     int news_fd;
 
     /* A terminal's. */
@@ -77,7 +77,7 @@ static struct cli_shell_input *input_of(EditLine *editor)
 
 static char *prompt_of(EditLine *editor)
 {
-    return (char *)input_of(editor)->prompt;
+    return (char *)input_of(editor)->options->prompt;
 }
 
 static void keep_line(struct cli_shell_input *input)
@@ -135,26 +135,33 @@ static void note_word(const char *word, void *ctx)
         completion->first = word;
 }
 
-/* Completes the first word of the line, in the case in which it was begun. */
+/* In the case in which the word was begun where case means nothing. */
+static char in_case(char c, const struct cli_shell_input_options *options, char typed)
+{
+    if (!options->is_caseless)
+        return c;
+    return (char)(islower((unsigned char)typed) ? tolower((unsigned char)c)
+                                                : toupper((unsigned char)c));
+}
+
+/* Completes the first word of the line. */
 static unsigned char complete_word(EditLine *editor, int character)
 {
+    const struct cli_shell_input_options *options = input_of(editor)->options;
     const LineInfo *line = el_line(editor);
     const char *begin = line->buffer;
     struct completion completion = {0};
     char rest[WORD_MAX + 2];
     size_t n = 0;
-    bool is_lower;
 
     (void)character;
     while (begin < line->cursor && *begin == ' ')
         begin++;
-    cli_shell_line_complete(rt_bytes_of(begin, (size_t)(line->cursor - begin)), note_word,
-                            &completion);
+    options->complete(rt_bytes_of(begin, (size_t)(line->cursor - begin)), note_word, &completion);
     if (completion.n_found != 1)
         return CC_ERROR;
-    is_lower = islower((unsigned char)line->cursor[-1]);
     for (const char *c = completion.first + (line->cursor - begin); *c != '\0' && n < WORD_MAX; c++)
-        rest[n++] = (char)(is_lower ? tolower((unsigned char)*c) : toupper((unsigned char)*c));
+        rest[n++] = in_case(*c, options, line->cursor[-1]);
     rest[n++] = ' ';
     rest[n] = '\0';
     return el_insertstr(editor, rest) == 0 ? CC_REFRESH : CC_ERROR;
@@ -209,16 +216,16 @@ static bool make_parents(const char *path)
     return true;
 }
 
-static char *find_history(char *const *environment)
+static char *find_history(char *const *environment, const char *name)
 {
     const char *state = variable(environment, "XDG_STATE_HOME");
     const char *home = variable(environment, "HOME");
     char *path = NULL;
 
     if (state != NULL && *state == '/')
-        path = rt_xasprintf("%s/redistinto/history", state);
+        path = rt_xasprintf("%s/redistinto/%s", state, name);
     else if (home != NULL && *home == '/')
-        path = rt_xasprintf("%s/.local/state/redistinto/history", home);
+        path = rt_xasprintf("%s/.local/state/redistinto/%s", home, name);
     if (path != NULL && !make_parents(path))
         path = rt_free(path);
     return path;
@@ -233,7 +240,7 @@ static void open_editor(struct cli_shell_input *input, struct cli_context *conte
     rt_assert(input->history != NULL && input->editor != NULL);
     (void)history(input->history, &event, H_SETSIZE, HISTORY_MAX);
     (void)history(input->history, &event, H_SETUNIQUE, 1);
-    input->history_path = find_history(context->environment);
+    input->history_path = find_history(context->environment, input->options->history);
     if (input->history_path != NULL)
         (void)history(input->history, &event, H_LOAD, input->history_path);
     (void)el_set(input->editor, EL_CLIENTDATA, input);
@@ -338,11 +345,12 @@ static enum cli_shell_event next_read(struct cli_shell_input *input, struct rt_b
 
 /* ---- either ---------------------------------------------------------------------------------- */
 
-struct cli_shell_input *cli_shell_input_new(struct cli_context *context, const char *prompt)
+struct cli_shell_input *cli_shell_input_new(struct cli_context *context,
+                                            const struct cli_shell_input_options *options)
 {
     struct cli_shell_input *input = rt_xalloc(sizeof(*input));
 
-    input->prompt = prompt;
+    input->options = options;
     if (context->out_is_terminal && isatty(STDIN_FILENO))
         open_editor(input, context);
     return input;

@@ -23,10 +23,21 @@ enum cli_shell_event {
     CLI_SHELL_FAILED,   /* *err says why it can be read no more */
 };
 
+/* All static. */
+struct cli_shell_input_options {
+    const char *prompt;
+    const char *history; /* name of the file */
+    /* Calls `add` for each first word that begins with it. */
+    void (*complete)(struct rt_bytes beginning, void (*add)(const char *word, void *ctx),
+                     void *ctx);
+    bool is_caseless; /* words are completed in the case in which they were begun */
+};
+
 /* Standard input. A terminal if both it and the context's output are one; then lines are kept in
- * $XDG_STATE_HOME/redistinto/history, by default ~/.local/state/redistinto/history, for the next
- * time. Without such a directory they are not. */
-struct cli_shell_input *cli_shell_input_new(struct cli_context *context, const char *prompt);
+ * $XDG_STATE_HOME/redistinto, by default ~/.local/state/redistinto, for the next time. Without such
+ * a directory they are not. `options` is borrowed. */
+struct cli_shell_input *cli_shell_input_new(struct cli_context *context,
+                                            const struct cli_shell_input_options *options);
 
 /* Accepts NULL, returns NULL. */
 struct cli_shell_input *cli_shell_input_free(struct cli_shell_input *input);

@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/data.h"
 #include "cli/dev.h"
+#include "cli/esi.h"
 #include "cli/query.h"
 #include "cli/report.h"
 #include "cli/session_verb.h"
@@ -75,11 +76,11 @@ const struct rt_option_command cli_verb_common = {
 };
 
 const struct cli_verb *const cli_verbs[] = {
-    &cli_dev_verb,     &cli_get_verb,          &cli_set_verb,    &cli_store_verb,
-    &cli_put_verb,     &cli_read_verb,         &cli_del_verb,    &cli_session_verb,
-    &cli_shell_verb,   &cli_status_verb,       &cli_keys_verb,   &cli_instances_verb,
-    &cli_entries_verb, &cli_distribution_verb, &cli_unlock_verb, &cli_health_verb,
-    &cli_bench_verb,   &cli_completion_verb,
+    &cli_dev_verb,       &cli_get_verb,     &cli_set_verb,          &cli_store_verb,
+    &cli_put_verb,       &cli_read_verb,    &cli_del_verb,          &cli_session_verb,
+    &cli_shell_verb,     &cli_esi_verb,     &cli_status_verb,       &cli_keys_verb,
+    &cli_instances_verb, &cli_entries_verb, &cli_distribution_verb, &cli_unlock_verb,
+    &cli_health_verb,    &cli_bench_verb,   &cli_completion_verb,
 };
 const size_t cli_n_verbs = RT_ARRAY_SIZE(cli_verbs);
 

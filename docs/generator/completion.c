@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/esi_action.h"
 #include "cli/verb.h"
 #include "docs/generator/commands.h"
 
@@ -15,6 +16,19 @@
 #define DIRECTORIES "@directories"
 
 /* ---- what the tables say --------------------------------------------------------------------- */
+
+/* Those of the verb `esi`. */
+static void append_actions(struct rt_buffer *kind)
+{
+    for (size_t i = 0; i < cli_esi_n_actions; i++) {
+        const char *alias = cli_esi_actions[i].alias;
+
+        rt_buffer_printf(kind, "%s ", cli_esi_actions[i].name);
+        if (alias)
+            rt_buffer_printf(kind, "%s ", alias);
+    }
+    rt_buffer_append_string(kind, "console");
+}
 
 static void append_kind_of_word(const char *word, size_t size, struct rt_buffer *kind)
 {
@@ -30,6 +44,8 @@ static void append_kind_of_word(const char *word, size_t size, struct rt_buffer 
     for (size_t i = 0; i < RT_ARRAY_SIZE(known); i++)
         if (strlen(known[i].word) == size && strncmp(word, known[i].word, size) == 0)
             rt_buffer_append_string(kind, known[i].kind);
+    if (strlen("ACTION") == size && strncmp(word, "ACTION", size) == 0)
+        append_actions(kind);
     if (!islower((unsigned char)*word))
         return;
     for (size_t i = 0; i < size; i++)

@@ -42,6 +42,7 @@ from redistinto.v1 import admin_pb2, admin_pb2_grpc  # noqa: E402
 from redistinto.v1 import common_pb2  # noqa: E402
 from redistinto.v1 import coordinator_pb2 as pb  # noqa: E402
 from redistinto.v1 import coordinator_pb2_grpc  # noqa: E402
+from redistinto.v1 import esi_pb2, esi_pb2_grpc  # noqa: E402
 from redistinto.v1 import instance_pb2, instance_pb2_grpc  # noqa: E402
 from redistinto.v1 import ownership_pb2, ownership_pb2_grpc  # noqa: E402
 

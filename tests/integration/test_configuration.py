@@ -418,6 +418,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
                 (["redistinto-instance", "--log-level", "w"], ["warning"]),
                 (["redistinto-esi", "-o", ""], ["text", "json"]),
                 (["redistinto-instance", "--entries", ""], [""]),
+                (["redistinto", "esi", "dead"], ["deadlock"]),
+                (["redistinto", "esi", "co"], ["continue", "continuar", "console"]),
+                (["redistinto-esi", "s"], ["serve"]),
                 (["redistinto", "completion", ""], ["bash"])):
             self.assertEqual(self.complete(*words), expected, words)
 

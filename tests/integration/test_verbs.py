@@ -14,6 +14,8 @@ from cluster import DEADLINE_S, ROOT, Cluster, binary, run
 ERROR_MEMBERS = ["code", "reason", "message", "applied"]
 STATEMENT = ["statement", "outcome", "key"]
 VERSION = ["version", "stored", "sets_lost", "owner", "epoch"]
+STATUS = ["key", "known", "value", "stored", "version", "owner", "owner_state", "epoch",
+          "would_place", "holder", "waiters", "value_unavailable"]
 READ = [*STATEMENT, "value", "version", "stored", "stale", "sets_lost", "owner", "epoch"]
 
 # Verb -> arguments, what it is given on standard input, members of the JSON of its (first) line.
@@ -28,9 +30,8 @@ ROWS = {
     "del": (["gone"], None, [*STATEMENT, *VERSION]),
     "session": (["open"], None, ["session_id", "name", "lease_ms"]),
     "shell": ([], b"READ k\n", ["line", *READ]),
-    "status": (["k"], None,
-               ["key", "known", "value", "stored", "version", "owner", "owner_state", "epoch",
-                "would_place", "holder", "waiters", "value_unavailable"]),
+    "esi": (["status", "k"], None, STATUS),
+    "status": (["k"], None, STATUS),
     "keys": ([], None, ["keys"]),
     "instances": ([], None, ["instances"]),
     "entries": (["instance-1"], None,

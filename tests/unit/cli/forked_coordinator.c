@@ -9,6 +9,7 @@
 
 #include "redistinto/v1/admin.pb-c.h"
 #include "redistinto/v1/coordinator.pb-c.h"
+#include "redistinto/v1/esi.pb-c.h"
 #include "runtime/host/inbound.h"
 #include "tests/support/check.h"
 
@@ -30,6 +31,7 @@ static void serve(const struct host_core_ops *ops, void *core, int port_fd,
     host = host_new(&options);
     if (host_serve(host, server, &redistinto__v1__admin_service__descriptor, NULL) != RT_OK ||
         host_serve(host, server, &redistinto__v1__coordinator_service__descriptor, NULL) != RT_OK ||
+        host_serve(host, server, &redistinto__v1__esi_service__descriptor, NULL) != RT_OK ||
         rpc_server_listen(server, "127.0.0.1:0", &port, NULL) != RT_OK)
         _exit(1);
     if (own_address != NULL)

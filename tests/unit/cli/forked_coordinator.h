@@ -16,9 +16,9 @@ struct forked_coordinator {
     char address[FORKED_COORDINATOR_ADDRESS_SIZE];
 };
 
-/* Serves AdminService, CoordinatorService and health from this core, which lives on in the child;
- * there `own_address` (may be NULL) gets the address before the first call. Fails the test when
- * that does not work. */
+/* Serves AdminService, CoordinatorService, EsiService and health from this core, which lives on in
+ * the child; there `own_address` (may be NULL) gets the address before the first call. Fails the
+ * test when that does not work. */
 void forked_coordinator_start(struct forked_coordinator *coordinator,
                               const struct host_core_ops *ops, void *core,
                               char own_address[FORKED_COORDINATOR_ADDRESS_SIZE]);
