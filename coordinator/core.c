@@ -6,6 +6,7 @@
 #include "coordinator/core.h"
 
 #include "coordinator/admin.h"
+#include "coordinator/compaction.h"
 #include "coordinator/distribution.h"
 #include "coordinator/execute.h"
 #include "coordinator/locks.h"
@@ -31,6 +32,7 @@ struct coord_core *coord_core_new(const struct coord_config *config, const struc
     rt_list_init(&core->early);
     rt_list_init(&core->placing);
     rt_list_init(&core->registrars);
+    coord_compaction_init(core);
     return core;
 }
 

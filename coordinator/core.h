@@ -24,12 +24,19 @@ enum coord_owner_down {
     COORD_OWNER_DOWN_KEEP,   /* OWNER_DOWN while it may be stored there; never stored: forgotten */
 };
 
+/* Who compacts when a value fits in only after that. */
+enum coord_compaction_mode {
+    COORD_COMPACT_LOCAL,  /* the instance that needs it, by itself */
+    COORD_COMPACT_GLOBAL, /* every connected one, while no statement runs (classic) */
+};
+
 struct coord_config {
     struct model_lease member_lease;
     struct model_lease session_lease;
     uint32_t key_max; /* bytes, 1..MODEL_KEY_MAX */
     enum model_locking locking;
     enum coord_owner_down owner_down;
+    enum coord_compaction_mode compaction;
     enum model_distribution distribution; /* unless an operator said otherwise */
     enum coord_ranges ranges;
     bool keep_locks;           /* of a session that was aborted, until an operator frees them */

@@ -5,6 +5,7 @@
  */
 #include "coordinator/execute.h"
 
+#include "coordinator/compaction.h"
 #include "coordinator/session_calls.h"
 
 enum {
@@ -220,7 +221,7 @@ void coord_execute_run(struct coord_core *core, struct coord_task *task)
         coord_execute_refuse(core, task,
                              task->late != MODEL_REASON_NONE ? task->late
                                                              : MODEL_REASON_DEADLINE_EXCEEDED);
-    else
+    else if (!coord_compaction_holds(core, task))
         task->run(core, task);
 }
 
@@ -277,6 +278,13 @@ static void note_attempt(struct coord_task *task, struct model_header *header)
         header->first_epoch = coord_session_attempt(task->session, attempt.seq)->epoch;
 }
 
+static bool must_ask_to_compact(const struct coord_core *core, const struct coord_task *task,
+                                enum model_call_kind kind)
+{
+    return core->config.compaction == COORD_COMPACT_GLOBAL && !task->may_compact &&
+           (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT);
+}
+
 static struct model_call *new_data_call(struct coord_core *core, struct coord_task *task,
                                         const struct coord_key *key, enum model_call_kind kind,
                                         uint64_t token)
@@ -293,7 +301,8 @@ static struct model_call *new_data_call(struct coord_core *core, struct coord_ta
                    .done_below = request->done_below,
                    .first_epoch = key->epoch,
                    .lock_token = token,
-                   .term = core->meta.term},
+                   .term = core->meta.term,
+                   .no_compaction = must_ask_to_compact(core, task, kind)},
         .has_last_set = request->has_last_set,
         .last_set = request->last_set,
         .has_if_version = request->has_if_version,
@@ -359,7 +368,10 @@ void coord_execute_not_ok(struct coord_core *core, struct coord_task *task, bool
         coord_execute_refuse(core, task, MODEL_REASON_OWNER_UNREACHABLE);
         return;
     case COORD_ANSWER_RETRY:
-        coord_execute_retry(core, task);
+        if (response->error.reason == MODEL_REASON_COMPACTION_NEEDED && !task->may_compact)
+            coord_compaction_ask(core, task);
+        else
+            coord_execute_retry(core, task);
         return;
     case COORD_ANSWER_FINAL:
         if (coord_execute_dropped(core, task))

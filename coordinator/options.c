@@ -16,6 +16,7 @@ struct config {
     uint64_t key_max;
     enum model_locking locking;
     enum coord_owner_down owner_down;
+    enum coord_compaction_mode compaction;
     uint64_t lease_ms;
     uint64_t session_lease_ms;
     uint64_t wake_hold_ms;
@@ -46,6 +47,12 @@ const char *const coord_owner_down_names[] = {
     NULL,
 };
 
+const char *const coord_compaction_names[] = {
+    [COORD_COMPACT_LOCAL] = "local",
+    [COORD_COMPACT_GLOBAL] = "global",
+    NULL,
+};
+
 static const struct rt_option options[] = {
     {
         .name = "listen",
@@ -60,8 +67,10 @@ static const struct rt_option options[] = {
         .type = RT_OPTION_ENUM,
         .names = profiles,
         .initial = "default",
-        .help = "What the options of the group \"Rules\" are unless given: classic = the course's "
-                "rules to the letter (key-max 40, locking required, on-owner-down forget).",
+        .help =
+            "What the options of the group \"Rules\" are unless given: classic = the course's "
+            "rules to the letter (key-max 40, locking required, on-owner-down forget, compaction "
+            "global).",
         .offset = offsetof(struct config, profile),
     },
     {
@@ -115,6 +124,16 @@ static const struct rt_option options[] = {
         .help = "Access to a key whose instance is dead or left: forget the key, or keep it for "
                 "that instance while it may be stored there.",
         .offset = offsetof(struct config, owner_down),
+    },
+    {
+        .name = "compaction",
+        .type = RT_OPTION_ENUM,
+        .group = "Rules",
+        .names = coord_compaction_names,
+        .initial = "local",
+        .help = "Who moves values together when a statement's value fits in only after that: the "
+                "instance that needs it, or every connected one, while no statement runs.",
+        .offset = offsetof(struct config, compaction),
     },
     {
         .name = "keep-locks-on-abort",
@@ -208,6 +227,7 @@ static enum rt_code adjust(struct rt_options *parsed, void *ctx, struct rt_error
         rt_option_set_default(parsed, "key-max", "40");
         rt_option_set_default(parsed, "locking", "required");
         rt_option_set_default(parsed, "on-owner-down", "forget");
+        rt_option_set_default(parsed, "compaction", "global");
     }
     return RT_OK;
 }
@@ -225,6 +245,7 @@ static enum rt_code take(const struct config *config, struct coord_config *core,
     core->key_max = (uint32_t)config->key_max;
     core->locking = config->locking;
     core->owner_down = config->owner_down;
+    core->compaction = config->compaction;
     core->distribution = config->distribution;
     core->ranges = config->ranges;
     core->wake_hold_us = config->wake_hold_ms * 1000;

@@ -11,6 +11,7 @@
 extern const char *const coord_ranges_names[];
 extern const char *const coord_locking_names[];
 extern const char *const coord_owner_down_names[];
+extern const char *const coord_compaction_names[];
 
 /* For the manual and completion. */
 extern const struct rt_option_command coord_options_command;

@@ -139,11 +139,11 @@ static void tell_rules(const struct coord_config *core)
 {
     rt_log(RT_LOG_INFO,
            "event=rules profile=%s distribution=%s key-ranges=%s key-max=%u locking=%s "
-           "on-owner-down=%s keep-locks-on-abort=%s delay_ms=%llu",
+           "on-owner-down=%s compaction=%s keep-locks-on-abort=%s delay_ms=%llu",
            core->profile, model_distribution_names[core->distribution],
            coord_ranges_names[core->ranges], core->key_max, coord_locking_names[core->locking],
-           coord_owner_down_names[core->owner_down], core->keep_locks ? "true" : "false",
-           (unsigned long long)core->delay_us / 1000);
+           coord_owner_down_names[core->owner_down], coord_compaction_names[core->compaction],
+           core->keep_locks ? "true" : "false", (unsigned long long)core->delay_us / 1000);
 }
 
 static enum rt_code start(struct server *server, const struct coord_config *core,

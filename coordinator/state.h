@@ -30,6 +30,24 @@ struct coord_watch {
     struct rt_list waiting;    /* coord_task.wait_link: watches that know everything */
 };
 
+/* See compaction.h. */
+enum coord_compaction_state {
+    COORD_COMPACTION_IDLE,
+    COORD_COMPACTION_DRAINING, /* statements end, none begins */
+    COORD_COMPACTION_RUNNING,  /* instances are asked */
+};
+
+struct coord_compaction {
+    enum coord_compaction_state state;
+    uint64_t round;           /* of this term, the last that began to run */
+    struct coord_timer timer; /* DRAINING: the end of it */
+    struct rt_list askers;    /* coord_task.wait_link: whose owner refused */
+    struct rt_list held;      /* coord_task.wait_link: the other statements */
+    size_t n_asked;           /* instances that have not answered */
+    size_t n_compacted;
+    size_t n_left_out;
+};
+
 struct coord_core {
     struct coord_config config;
     struct rt_env env;
@@ -41,6 +59,8 @@ struct coord_core {
     struct coord_sessions sessions;
     struct coord_keys keys;
     struct coord_watch watch;
+    struct coord_compaction compaction;
+    size_t n_under_way;         /* statements that are at an instance or at the store */
     struct coord_meta_row meta; /* once STARTING: of this term */
     enum coord_mode mode;
     bool draining;

@@ -5,6 +5,7 @@
  */
 #include "coordinator/tasks.h"
 
+#include "coordinator/compaction.h"
 #include "runtime/base/alloc.h"
 
 enum {
@@ -154,11 +155,27 @@ void coord_tasks_run(struct coord_core *core)
 {
     struct rt_list *node;
 
-    while ((node = rt_list_pop_front(&core->ready))) {
-        struct coord_task *task = RT_LIST_ENTRY(node, struct coord_task, wait_link);
+    do {
+        while ((node = rt_list_pop_front(&core->ready))) {
+            struct coord_task *task = RT_LIST_ENTRY(node, struct coord_task, wait_link);
 
-        task->step(core, task);
-    }
+            task->step(core, task);
+        }
+    } while (coord_compaction_settle(core));
+}
+
+/* A statement that something is done for outside of the core. */
+static void leave_core(struct coord_core *core, struct coord_task *task,
+                       enum coord_task_state state)
+{
+    task->state = state;
+    core->n_under_way += task->run != NULL;
+}
+
+static void return_to_core(struct coord_core *core, struct coord_task *task)
+{
+    core->n_under_way -= task->run != NULL;
+    coord_task_ready(core, task, NULL);
 }
 
 void coord_task_ready(struct coord_core *core, struct coord_task *task, coord_step_fn step)
@@ -390,7 +407,7 @@ void coord_task_commit(struct coord_core *core, struct coord_task *task, coord_s
     put_numbers(core, task);
     if (task->change != COORD_ROW_UNCHANGED)
         task->latched->extra->committing = true;
-    task->state = COORD_TASK_COMMITTING;
+    leave_core(core, task, COORD_TASK_COMMITTING);
     task->txn->ctx = task;
     rt_list_push_back(&core->effects.txns, &task->txn->link);
     task->txn = NULL;
@@ -431,7 +448,7 @@ void coord_core_txn_done(struct coord_core *core, struct store_txn *txn)
     task->txn_number = 0;
     task->txn_mark = 0;
     task->txn_route = 0;
-    coord_task_ready(core, task, NULL);
+    return_to_core(core, task);
     coord_tasks_run(core);
 }
 
@@ -455,7 +472,7 @@ void coord_task_call(struct coord_core *core, struct coord_task *task, struct mo
     task->asked = member;
     task->asked_at = core->counter.last;
     task->evicts = false;
-    task->state = COORD_TASK_CALLING;
+    leave_core(core, task, COORD_TASK_CALLING);
     task->step = step;
     rt_list_push_back(&core->effects.calls, &call->link);
 }
@@ -482,7 +499,7 @@ void coord_core_call_done(struct coord_core *core, struct model_call *call)
 
     note_entries(core, task);
     rt_list_init(&call->link);
-    coord_task_ready(core, task, NULL);
+    return_to_core(core, task);
     coord_tasks_run(core);
 }
 

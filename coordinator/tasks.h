@@ -48,6 +48,7 @@ struct coord_task {
     bool granted;              /* a lock was taken on behalf of this call */
     bool is_first_attempt;     /* it is the first to send this write to an owner */
     bool sent;                 /* a write has taken effect, or may have */
+    bool may_compact;          /* its owner may move other values by itself */
 
     void *work;                                    /* of the step's own, in the call's arena */
     const struct model_execute_request *statement; /* the call as one; as long as the call */
@@ -55,6 +56,7 @@ struct coord_task {
     uint64_t value_size;                           /* bytes of the value that it writes */
     struct coord_session *session;
     struct coord_member *member;
+    uint64_t incarnation;      /* of the member; see compaction.c */
     struct coord_key *latched; /* the key whose latch it has */
     bool shared;               /* it shares the latch, or waits to */
     bool created;              /* the key did not exist before this task */

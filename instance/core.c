@@ -144,6 +144,7 @@ static void status(struct inst_core *core, struct model_call *call)
     answer->entries_total = core->entries.total;
     answer->entry_size = core->entries.entry_size;
     answer->n_operations = core->n_operations;
+    answer->n_compactions = core->n_compactions;
     inst_answer_send(core, call);
 }
 
@@ -157,6 +158,7 @@ void inst_dispatch(struct inst_core *core, struct model_call *call, bool pulled)
     case MODEL_CALL_DELETE:
         inst_data_dispatch(core, call, pulled);
         break;
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_FENCE:
     case MODEL_CALL_ACTIVATE:
     case MODEL_CALL_DROP:

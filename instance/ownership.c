@@ -1,6 +1,7 @@
 /*
- * Fence, Activate, Drop: see state.h. Invariant: each is idempotent, none takes a floor or an epoch
- * back, and none is acknowledged before it is durable. Under the core's lock.
+ * Fence, Activate, Drop, Compact: see state.h. Invariant: each is idempotent, none takes a floor or
+ * an epoch back, and none is acknowledged before what it changes on disk is durable. Under the
+ * core's lock.
  */
 #include "instance/state.h"
 
@@ -35,6 +36,7 @@ struct command {
     struct rt_bytes key;
     uint64_t incarnation; /* 0: not named */
     bool needs_lease;
+    bool has_no_key;
 };
 
 static enum model_reason check_state(const struct inst_core *core, const struct command *command)
@@ -51,7 +53,7 @@ static enum model_reason check_state(const struct inst_core *core, const struct 
                                            : MODEL_REASON_SUPERSEDED;
     if (state < INST_MEMBERSHIP_SERVING && command->needs_lease)
         return MODEL_REASON_NOT_SERVING;
-    if (core->read_only)
+    if (core->read_only && !command->has_no_key)
         return MODEL_REASON_READ_ONLY;
     return MODEL_REASON_NONE;
 }
@@ -66,7 +68,7 @@ static enum model_reason check_command(struct inst_core *core, const struct mode
         return MODEL_REASON_CANCELLED;
     if (now_us >= call->deadline_us)
         return MODEL_REASON_DEADLINE_EXCEEDED;
-    if (command->key.size == 0)
+    if (command->key.size == 0 && !command->has_no_key)
         return MODEL_REASON_KEY_EMPTY;
     if (command->key.size > core->key_max)
         return MODEL_REASON_KEY_TOO_LONG;
@@ -357,6 +359,26 @@ static void drop(struct inst_core *core, struct model_call *call)
     answer_dropped(core, call);
 }
 
+/* ---- Compact ---- */
+
+static void compact(struct inst_core *core, struct model_call *call)
+{
+    const struct model_compact_request *request = &call->request.compact;
+    struct command command = {
+        .term = request->term, .incarnation = request->incarnation, .has_no_key = true};
+    enum model_reason reason = check_command(core, call, &command);
+
+    if (reason == MODEL_REASON_NONE && (request->incarnation == 0 || request->round == 0))
+        reason = MODEL_REASON_INVALID_FIELD;
+    if (reason != MODEL_REASON_NONE) {
+        inst_answer_refuse(core, call, NULL, reason);
+        return;
+    }
+    (void)inst_compact_round(core, request->term, request->round);
+    model_response_ok(&call->response, MODEL_CALL_COMPACT);
+    inst_answer_send(core, call);
+}
+
 /* ---- the rest ---- */
 
 static uint64_t term_of(const struct model_request *request)
@@ -408,6 +430,8 @@ void inst_ownership_dispatch(struct inst_core *core, struct model_call *call)
         fence(core, call);
     else if (call->request.kind == MODEL_CALL_ACTIVATE)
         activate(core, call);
-    else
+    else if (call->request.kind == MODEL_CALL_DROP)
         drop(core, call);
+    else
+        compact(core, call);
 }

@@ -113,72 +113,6 @@ struct rt_bytes inst_value_view(const struct inst_core *core, const struct inst_
     return core->loaded;
 }
 
-/* ---- compaction ---- */
-
-/* The entries from `at` on that move as one: the row's value, what is reserved for its next one, or
- * both where they overlap. */
-static uint64_t block_size(const struct inst_row *row, uint64_t at)
-{
-    struct inst_run runs[2] = {row->run};
-    uint64_t end = at + 1;
-
-    if (row->op && row->op->has_run)
-        runs[1] = row->op->run;
-    for (size_t i = 0; i < 4; i++) {
-        const struct inst_run *run = &runs[i % 2];
-
-        if (run->n > 0 && run->first >= at && run->first < end && run->first + run->n > end)
-            end = run->first + (uint64_t)run->n;
-    }
-    return end - at;
-}
-
-static bool is_inside(const struct inst_run *run, const struct inst_run *block)
-{
-    return run->n > 0 && run->first >= block->first && run->first - block->first < block->n;
-}
-
-static void move_block(struct inst_core *core, struct inst_row *row, const struct inst_run *block,
-                       uint32_t to)
-{
-    struct inst_run *runs[2] = {&row->run, row->op && row->op->has_run ? &row->op->run : NULL};
-    uint64_t rank = INST_REPLACEMENT_NONE;
-    bool moves[2];
-
-    inst_entries_move(&core->entries, block, to);
-    if (row->run.n == 1 && row->run.first == block->first)
-        rank = inst_replacement_take(&core->replacement, block->first);
-    for (size_t i = 0; i < 2; i++) {
-        moves[i] = runs[i] && is_inside(runs[i], block);
-        if (moves[i])
-            core->owners[runs[i]->first] = NULL;
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if (!moves[i])
-            continue;
-        runs[i]->first -= block->first - to;
-        core->owners[runs[i]->first] = row;
-    }
-    inst_replacement_give_back(&core->replacement, to, rank);
-}
-
-static void compact(struct inst_core *core)
-{
-    uint64_t at = 0;
-    uint64_t to = 0;
-
-    while ((at = inst_entries_next_used(&core->entries, at)) < core->entries.total) {
-        struct inst_row *row = core->owners[at];
-        struct inst_run block = {(uint32_t)at, (uint32_t)block_size(row, at)};
-
-        if (to < at)
-            move_block(core, row, &block, (uint32_t)to);
-        at += block.n;
-        to += block.n;
-    }
-    inst_entries_pack(&core->entries, to);
-}
-
 /* ---- eviction ---- */
 
 bool inst_value_is_clean(const struct inst_row *row)
@@ -341,19 +275,25 @@ static bool may_grow(const struct inst_core *core, const struct inst_row *row, u
            n <= inst_entries_needed(&core->entries, row->size);
 }
 
-/* There are enough free entries, some of them the row's own where `counts_own`. */
-static void reserve_compacting(struct inst_core *core, struct inst_row *row, uint64_t n,
-                               bool counts_own, struct inst_run *ret_run)
+/* There are enough free entries, those of a SET's old value among them. */
+static enum inst_space reserve_or_compact(struct inst_core *core, struct inst_row *row,
+                                          struct model_call *call, uint64_t n,
+                                          struct inst_run *ret_run)
 {
     bool reserved = reserve(core, row, n, ret_run);
 
     if (reserved)
-        return;
-    if (counts_own && core->entries.n_free < n)
+        return INST_SPACE_RESERVED;
+    if (call->request.data.header.no_compaction) {
+        inst_answer_refuse(core, call, row, MODEL_REASON_COMPACTION_NEEDED);
+        return INST_SPACE_REFUSED;
+    }
+    if (core->entries.n_free < n)
         inst_value_unload(core, row);
-    compact(core);
+    inst_compact(core);
     reserved = reserve(core, row, n, ret_run);
     rt_assert(reserved);
+    return INST_SPACE_RESERVED;
 }
 
 static bool next_is_clean(const struct inst_core *core)
@@ -395,8 +335,7 @@ static enum inst_space make_room(struct inst_core *core, struct inst_row *row,
             return INST_SPACE_WAITS;
         }
         inst_replacement_give_back(&core->replacement, row->run.first, rank);
-        reserve_compacting(core, row, n, counts_own, ret_run);
-        return INST_SPACE_RESERVED;
+        return reserve_or_compact(core, row, call, n, ret_run);
     }
     inst_replacement_give_back(&core->replacement, row->run.first, rank);
     inst_answer_no_entries(core, call, row, call->request.data.value.size);

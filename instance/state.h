@@ -172,6 +172,9 @@ struct inst_core {
     bool prune_in_flight;
     uint64_t prune_at_us;
     uint64_t n_operations;
+    uint64_t n_compactions;
+    uint64_t compacted_term; /* round that the coordinator asked for last */
+    uint64_t compacted_round;
 };
 
 /* A fresh reading. */
@@ -296,12 +299,21 @@ enum inst_space {
     INST_SPACE_REFUSED, /* it is answered, and nothing has changed */
 };
 
-/* Entries for the value of a SET or PUT. The row has nothing in flight. */
+/* Entries for the value of a SET or PUT. Others may be moved, unless its header says no. The row
+ * has nothing in flight. */
 enum inst_space inst_space_reserve(struct inst_core *core, struct inst_row *row,
                                    struct model_call *call, struct inst_run *ret_run);
 
 /* Whether a value of that size would find room, if need be by evicting others. */
 bool inst_space_could_fit(const struct inst_core *core, uint64_t size);
+
+/* ---- compact.c ---- */
+
+/* Moves all values to the lowest entries, in their order. */
+void inst_compact(struct inst_core *core);
+
+/* The same for a round that the coordinator asks for; false when it was carried out before. */
+bool inst_compact_round(struct inst_core *core, uint64_t term, uint64_t round);
 
 /* ---- evicted.c: keys that were dropped to make room ---- */
 

@@ -199,6 +199,7 @@ static void copy_request(struct copier *copier, struct model_request *copy)
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_LEAVE:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_LIST_ENTRIES:
     case MODEL_CALL_OPEN_SESSION:
@@ -390,6 +391,7 @@ static void copy_response(struct copier *copier, struct model_response *copy,
         break;
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_LEAVE:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_DROP:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_OPEN_SESSION:

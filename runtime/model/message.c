@@ -15,6 +15,7 @@ const char *model_call_kind_name(enum model_call_kind kind)
         [MODEL_CALL_RENEW] = "RENEW",
         [MODEL_CALL_LEAVE] = "LEAVE",
         [MODEL_CALL_PULL_ROWS] = "PULL_ROWS",
+        [MODEL_CALL_COMPACT] = "COMPACT",
         [MODEL_CALL_FENCE] = "FENCE",
         [MODEL_CALL_ACTIVATE] = "ACTIVATE",
         [MODEL_CALL_DROP] = "DROP",

@@ -23,6 +23,7 @@ enum model_call_kind {
     MODEL_CALL_LEAVE,
     MODEL_CALL_PULL_ROWS,
     /* OwnershipService, coordinator → instance */
+    MODEL_CALL_COMPACT,
     MODEL_CALL_FENCE,
     MODEL_CALL_ACTIVATE,
     MODEL_CALL_DROP,
@@ -227,6 +228,12 @@ struct model_drop_request {
     uint64_t epoch; /* a newer row stays */
 };
 
+struct model_compact_request {
+    uint64_t term;
+    uint64_t incarnation; /* of the instance, as the coordinator knows it */
+    uint64_t round;       /* of that term, from 1; one that was carried out does nothing */
+};
+
 /* ---- data ------------------------------------------------------------------------------------ */
 
 /* On every operation to an instance. */
@@ -241,6 +248,7 @@ struct model_header {
     uint64_t first_epoch; /* epoch under which the client sent this request_id first */
     uint64_t lock_token;  /* 0 = none */
     uint64_t term;        /* of the coordinator that made the route; 0 = unknown */
+    bool no_compaction;   /* SET, PUT: COMPACTION_NEEDED rather than moving other values */
 };
 
 enum model_consistency {
@@ -326,6 +334,7 @@ struct model_instance_status_response {
     uint64_t entries_total;
     uint64_t entry_size;
     uint64_t n_operations;
+    uint64_t n_compactions; /* since the process started */
 };
 
 struct model_list_entries_request {
@@ -708,6 +717,7 @@ struct model_request {
         struct model_fence_request fence;
         struct model_activate_request activate;
         struct model_drop_request drop;
+        struct model_compact_request compact;
         struct model_data_request data; /* SET STORE PUT READ DELETE */
         struct model_pipeline_request pipeline;
         struct model_list_entries_request list_entries;

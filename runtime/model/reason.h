@@ -41,6 +41,8 @@ enum model_applied {
     REASON(NOT_SERVING, RT_UNAVAILABLE, NO, "the responder is starting, reconciling or leaving")   \
     REASON(LEASE_EXPIRED, RT_UNAVAILABLE, NO, "the owner's membership lease has run out")          \
     REASON(MOVING, RT_UNAVAILABLE, NO, "the key is being placed or moved")                         \
+    REASON(COMPACTION_NEEDED, RT_UNAVAILABLE, NO,                                                  \
+           "the value fits in when others are moved, and the request does not allow that")         \
     REASON(LOCK_FENCED, RT_ABORTED, NO, "the lock was lost: a newer grant exists")                 \
     REASON(KEY_NOT_LOCKED, RT_FAILED_PRECONDITION, NO, "the caller does not hold the key's lock")  \
     REASON(KEY_NOT_IDENTIFIED, RT_NOT_FOUND, NO, "the key is unknown")                             \

@@ -92,7 +92,7 @@ void *wire_message_new(const ProtobufCMessageDescriptor *type, struct rt_arena *
 
 /* Of each service, ordered by kind. */
 extern const struct wire_method wire_registry_methods[5];
-extern const struct wire_method wire_ownership_methods[3];
+extern const struct wire_method wire_ownership_methods[4];
 extern const struct wire_method wire_instance_methods[8];
 extern const struct wire_method wire_coordinator_methods[4];
 extern const struct wire_method wire_route_methods[4];

@@ -61,6 +61,7 @@ static struct data_parts *put_data(const struct model_data_request *data, struct
     message->first_epoch = header->first_epoch;
     message->lock_token = header->lock_token;
     message->term = header->term;
+    message->no_compaction = header->no_compaction;
     return parts;
 }
 
@@ -94,6 +95,7 @@ static void take_header(struct wire_input *in, const Redistinto__V1__OperationHe
     header->first_epoch = message->first_epoch;
     header->lock_token = message->lock_token;
     header->term = message->term;
+    header->no_compaction = message->no_compaction;
 }
 
 static bool fill_set_request(const struct model_request *request, struct rt_arena *arena,
@@ -258,6 +260,7 @@ static bool fill_status_response(const struct model_response *response, struct r
     message->entries_total = status->entries_total;
     message->entry_size = status->entry_size;
     message->n_operations = status->n_operations;
+    message->n_compactions = status->n_compactions;
     return true;
 }
 
@@ -277,6 +280,7 @@ static void take_status_response(struct wire_input *in, const void *pointer,
     status->entries_total = message->entries_total;
     status->entry_size = message->entry_size;
     status->n_operations = message->n_operations;
+    status->n_compactions = message->n_compactions;
 }
 
 /* ---- ListEntries ---- */

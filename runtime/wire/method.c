@@ -15,6 +15,7 @@ static const struct wire_method *const methods[MODEL_N_CALL_KINDS] = {
     [MODEL_CALL_FENCE] = &wire_ownership_methods[0],
     [MODEL_CALL_ACTIVATE] = &wire_ownership_methods[1],
     [MODEL_CALL_DROP] = &wire_ownership_methods[2],
+    [MODEL_CALL_COMPACT] = &wire_ownership_methods[3],
     [MODEL_CALL_SET] = &wire_instance_methods[0],
     [MODEL_CALL_STORE] = &wire_instance_methods[1],
     [MODEL_CALL_PUT] = &wire_instance_methods[2],

@@ -8,6 +8,7 @@
 WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__FenceResponse);
 WIRE_ASSERT_KEY_RESPONSE(Redistinto__V1__ActivateResponse);
 WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__DropResponse);
+WIRE_ASSERT_UNARY_RESPONSE(Redistinto__V1__CompactResponse);
 
 static bool fill_fence_request(const struct model_request *request, struct rt_arena *arena,
                                void *pointer)
@@ -93,15 +94,42 @@ static void take_drop_request(struct wire_input *in, const void *pointer,
     wire_take_key(in, "key", &message->key, &request->drop.key);
 }
 
+static bool fill_compact_request(const struct model_request *request, struct rt_arena *arena,
+                                 void *pointer)
+{
+    Redistinto__V1__CompactRequest *message = pointer;
+
+    (void)arena;
+    message->term = request->compact.term;
+    message->incarnation = request->compact.incarnation;
+    message->round = request->compact.round;
+    return true;
+}
+
+static void take_compact_request(struct wire_input *in, const void *pointer,
+                                 struct model_request *request)
+{
+    const Redistinto__V1__CompactRequest *message = pointer;
+
+    (void)in;
+    request->compact = (struct model_compact_request){
+        .term = message->term, .incarnation = message->incarnation, .round = message->round};
+}
+
 static const struct wire_codec fence_codec = {fill_fence_request, take_fence_request,
                                               wire_fill_key_response, wire_take_key_response};
 static const struct wire_codec activate_codec = {fill_activate_request, take_activate_request,
                                                  wire_fill_key_response, wire_take_key_response};
 static const struct wire_codec drop_codec = {fill_drop_request, take_drop_request, NULL, NULL};
 
-const struct wire_method wire_ownership_methods[3] = {
+static const struct wire_codec compact_codec = {fill_compact_request, take_compact_request, NULL,
+                                                NULL};
+
+const struct wire_method wire_ownership_methods[4] = {
     WIRE_METHOD(MODEL_CALL_FENCE, ownership_service, "Fence", fence, WIRE_UNARY, &fence_codec),
     WIRE_METHOD(MODEL_CALL_ACTIVATE, ownership_service, "Activate", activate, WIRE_UNARY,
                 &activate_codec),
     WIRE_METHOD(MODEL_CALL_DROP, ownership_service, "Drop", drop, WIRE_UNARY, &drop_codec),
+    WIRE_METHOD(MODEL_CALL_COMPACT, ownership_service, "Compact", compact, WIRE_UNARY,
+                &compact_codec),
 };

@@ -152,11 +152,14 @@ class Origins(ConfigurationCase):
 
     def test_profile_sets_its_rules_unless_they_are_given(self):
         classic = self.shown("redistinto-coordinator", "--profile", "classic", "--key-max", "50")
-        self.assertEqual([classic[o] for o in ("key-max", "locking", "on-owner-down")],
-                         ["50 ; flag", "required ; profile", "forget ; profile"])
+        rules = ("key-max", "locking", "on-owner-down", "compaction")
+        self.assertEqual([classic[o] for o in rules],
+                         ["50 ; flag", "required ; profile", "forget ; profile",
+                          "global ; profile"])
         default = self.shown("redistinto-coordinator")
-        self.assertEqual([default[o] for o in ("key-max", "locking", "on-owner-down")],
-                         ["255 ; default", "optional ; default", "keep ; default"])
+        self.assertEqual([default[o] for o in rules],
+                         ["255 ; default", "optional ; default", "keep ; default",
+                          "local ; default"])
 
     def test_required_options_may_be_missing_from_what_is_shown(self):
         self.assertEqual(self.shown("redistinto-coordinator")["data-dir"].strip(" "),

@@ -93,6 +93,75 @@ class Eviction(FleetCase):
 
 
 @unittest.skipIf(MISSING, MISSING)
+class Compaction(FleetCase):
+    """--compaction global: three instances with entries of 10 bytes compact together."""
+
+    def start(self, *options, entries="4"):
+        self.fleet_ = self.fleet("--compaction", "global", *options, instance_options=[
+            "--entries", entries, "--entry-size", "10"])
+        self.client = self.session(self.fleet_)
+
+    def compactions(self):
+        found = []
+        for name in "abc":
+            with self.fleet_.owner(name) as owner:
+                found.append(owner.status().n_compactions)
+        return found
+
+    def make_holes(self):
+        """Entries 1 and 3 of every instance are free."""
+        for i in range(12):
+            self.client.put(key(i), b"%d" % i)
+        for i in (3, 4, 5, 9, 10, 11):
+            self.client.delete(key(i))
+
+    def shown(self, name):
+        shown = self.fleet_.cli("entries", name, "-o", "json").json()
+        return [(entry["index"], entry["key"]) for entry in shown["entries"]]
+
+    def test_c68_all_three_compact_once(self):
+        self.start("--lease", "60s")
+        self.make_holes()
+        self.assertEqual(self.shown("b"), [(0, "key:1"), (2, "key:7")])
+        self.client.put(b"two entries", b"0123456789abc")
+        self.assertEqual(self.shown("a"), [(0, "key:0"), (1, "key:6"), (2, "two entries"),
+                                           (3, "two entries")])
+        self.assertEqual(self.shown("b"), [(0, "key:1"), (1, "key:7")])
+        self.assertEqual(self.shown("c"), [(0, "key:2"), (1, "key:8")])
+        self.assertEqual(self.compactions(), [1, 1, 1])
+        self.assertEqual(self.client.read(b"two entries").key.value, b"0123456789abc")
+        for i in (0, 1, 2, 6, 7, 8):
+            self.assertEqual(self.client.read(key(i)).key.value, b"%d" % i)
+        log = self.fleet_.services["coordinator"].logged()
+        self.assertIn("event=compacted round=1 instances=3 left_out=0", log)
+
+    def test_c68_statements_of_many_while_instances_compact(self):
+        self.start("--lease", "60s", "--distribution", "key-explicit", entries="9")
+
+        def work(name):
+            client = self.session(self.fleet_, name)
+            for i in range(40):
+                size = (1, 15, 3, 12)[i % 4]
+                client.put(b"%s:%d" % (name.encode(), i % 2), b"x" * size)
+                if i > 0:
+                    client.delete(b"%s:%d" % (name.encode(), (i + 1) % 2))
+            self.assertEqual(client.read(b"%s:1" % name.encode()).key.value, b"x" * 12)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            for done in [pool.submit(work, name) for name in ("w1", "w2", "w3")]:
+                done.result()
+        counts = self.compactions()
+        self.assertEqual(len(set(counts)), 1, f"each round is everybody's: {counts}")
+
+    def test_c68_an_instance_that_is_down_is_left_out(self):
+        self.start("--lease", "2s")
+        self.make_holes()
+        self.fleet_.kill("c")
+        self.client.put(b"two entries", b"0123456789abc")
+        self.assertEqual(self.shown("a")[2:], [(2, "two entries"), (3, "two entries")])
+        self.assertEqual(self.shown("b"), [(0, "key:1"), (1, "key:7")])
+
+
+@unittest.skipIf(MISSING, MISSING)
 class Entries(FleetCase):
     """What `redistinto entries` shows."""
 

@@ -113,7 +113,7 @@ class Rules(FleetCase):
         rules = re.search(r"event=rules (.*)", cluster.services["coordinator"].logged()).group(1)
         self.assertEqual(rules, "profile=classic distribution=key-explicit key-ranges=even "
                                 "key-max=40 locking=required on-owner-down=forget "
-                                "keep-locks-on-abort=false delay_ms=0")
+                                "compaction=global keep-locks-on-abort=false delay_ms=0")
 
 
 if __name__ == "__main__":

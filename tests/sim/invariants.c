@@ -90,6 +90,8 @@ static void end_incarnation(struct sim_checker *checker, struct sim_incarnation 
 
 void sim_checker_on_crash(struct sim_checker *checker, struct sim_node *node)
 {
+    if (node->kind == SIM_NODE_COORDINATOR)
+        checker->n_compacting = 0;
     if (node->kind != SIM_NODE_INSTANCE)
         return;
     revert_keys(checker, node->index);
@@ -155,6 +157,30 @@ static void on_release(struct sim_checker *checker, const struct model_fence_req
         state->locked_token = 0;
 }
 
+static bool is_write(enum model_call_kind kind)
+{
+    return kind == MODEL_CALL_SET || kind == MODEL_CALL_STORE || kind == MODEL_CALL_PUT ||
+           kind == MODEL_CALL_DELETE;
+}
+
+/* C68: no statement goes to an instance while instances compact together. */
+static void check_compaction(struct sim_checker *checker, const struct model_request *request)
+{
+    if (request->kind == MODEL_CALL_COMPACT)
+        checker->n_compacting++;
+    if (checker->n_compacting > 0 && is_write(request->kind))
+        sim_world_violation(checker->world, "C68", sim_world_key_index(request->data.header.key),
+                            "%s is sent while %u instances compact",
+                            model_call_kind_name(request->kind), checker->n_compacting);
+}
+
+void sim_checker_on_done(struct sim_checker *checker, const struct sim_node *from,
+                         const struct model_request *request)
+{
+    if (from->kind == SIM_NODE_COORDINATOR && request->kind == MODEL_CALL_COMPACT)
+        checker->n_compacting--;
+}
+
 void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, struct sim_node *to,
                          const struct model_request *request)
 {
@@ -163,6 +189,7 @@ void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, str
                             "%s asks for its lease before its heartbeat is on disk", from->name);
     if (from->kind != SIM_NODE_COORDINATOR)
         return;
+    check_compaction(checker, request);
     if (request->kind == MODEL_CALL_ACTIVATE)
         on_activate(checker, to, &request->activate);
     if (request->kind == MODEL_CALL_FENCE && !request->fence.locked)
@@ -413,6 +440,10 @@ static void on_instance_reply(struct sim_checker *checker, struct sim_node *node
         check_term(checker, node, call->request.activate.term);
     if (call->request.kind == MODEL_CALL_DROP)
         check_term(checker, node, call->request.drop.term);
+    if (call->request.kind == MODEL_CALL_COMPACT) {
+        check_term(checker, node, call->request.compact.term);
+        checker->world->stats.n_compactions++;
+    }
 }
 
 /* ---- answers of the coordinator -------------------------------------------------------------- */

@@ -72,6 +72,7 @@ struct sim_checker {
     struct sim_incarnation incarnations[SIM_INCARNATIONS_MAX];
     unsigned n_incarnations;
     struct sim_term *terms; /* owned; highest term each instance process has obeyed */
+    unsigned n_compacting;  /* instances that the coordinator has asked to compact, unanswered */
 };
 
 void sim_checker_init(struct sim_checker *checker, struct sim_world *world);
@@ -79,6 +80,9 @@ void sim_checker_deinit(struct sim_checker *checker);
 
 /* `from` is about to send the request. */
 void sim_checker_on_call(struct sim_checker *checker, struct sim_node *from, struct sim_node *to,
+                         const struct model_request *request);
+/* `from` is about to hear what became of it: an answer, or that there is none. */
+void sim_checker_on_done(struct sim_checker *checker, const struct sim_node *from,
                          const struct model_request *request);
 /* The request is about to be submitted to `node`. */
 void sim_checker_on_request(struct sim_checker *checker, struct sim_node *node,

@@ -221,7 +221,7 @@ struct figure {
 };
 
 enum {
-    N_FIGURES = 20
+    N_FIGURES = 21
 };
 
 static void collect(const struct sim_stats *stats, struct figure *figures)
@@ -240,6 +240,7 @@ static void collect(const struct sim_stats *stats, struct figure *figures)
         {"dumps", "values dumped", stats->n_dumps},
         {"drops", "keys dropped by their owners", stats->n_drops},
         {"readbacks", "values read back", stats->n_readbacks},
+        {"compactions", "compactions asked for and carried out", stats->n_compactions},
         {"deaths", "incarnations ended", stats->n_deaths},
         {"post_check_failures", "post-check failures reached", stats->n_post_check_failures},
         {"sets_lost", "answers that say SETs were lost", stats->n_sets_lost},

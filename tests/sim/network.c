@@ -89,6 +89,7 @@ static void finish(struct rpc *rpc, const struct model_response *response, enum 
         call->response.code = code;
         call->response.error.applied = MODEL_APPLIED_MAYBE;
     }
+    sim_checker_on_done(&rpc->from->world->checker, rpc->from, &call->request);
     rpc->from->ops->call_done(rpc->from, call);
     rpc_unref(rpc);
 }

@@ -41,6 +41,7 @@ static void coordinator_create(struct sim_node *node)
         .key_max = MODEL_KEY_MAX,
         .locking = plan->locking,
         .owner_down = plan->owner_down,
+        .compaction = plan->compaction,
         .distribution = plan->distribution,
         .ranges = plan->ranges,
         .wake_hold_us = plan->session_lease.duration_us / 4,

@@ -38,8 +38,8 @@ static void draw_leases(struct sim_plan *plan, struct rt_rng *rng)
 }
 
 /* Half of the seeds have room for everything. In the others each value takes one entry and there
- * are one or two, or values take one or two entries, and just fit in when they are
- * moved together. */
+ * are one or two, or values take up to four entries, all of them at one instance, and just fit in
+ * when they are moved together. */
 static void draw_entries(struct sim_plan *plan, struct rt_rng *rng)
 {
     uint64_t kind = rt_rng_below(rng, 6);
@@ -51,8 +51,9 @@ static void draw_entries(struct sim_plan *plan, struct rt_rng *rng)
     plan->entry_size = SIM_VALUE_MAX;
     plan->n_entries = 512;
     if (kind == 5) {
-        plan->entry_size = SIM_VALUE_MAX / 2;
-        plan->n_entries = 2 * (uint64_t)plan->n_keys + 2;
+        plan->entry_size = SIM_VALUE_MAX / 4;
+        plan->n_entries = 4 * (uint64_t)plan->n_keys;
+        plan->distribution = MODEL_DISTRIBUTION_KEY_EXPLICIT;
     } else if (kind > 2) {
         plan->n_entries = between(rng, 1, 2);
     }
@@ -84,4 +85,5 @@ void sim_plan_draw(struct sim_plan *ret_plan, struct rt_rng *rng)
     if (rt_rng_below(rng, 3) == 0)
         plan->dump_us =
             between(rng, plan->member_lease.duration_us / 20, 2 * plan->member_lease.duration_us);
+    plan->compaction = rt_rng_below(rng, 2) == 0 ? COORD_COMPACT_GLOBAL : COORD_COMPACT_LOCAL;
 }

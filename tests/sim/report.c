@@ -64,6 +64,9 @@ static void describe_request(struct sim_trace_record *record, const struct model
         record->token = request->activate.row.token_floor;
     } else if (request->kind == MODEL_CALL_DROP) {
         record->epoch = request->drop.epoch;
+    } else if (request->kind == MODEL_CALL_COMPACT) {
+        record->incarnation = request->compact.incarnation;
+        record->seq = request->compact.round;
     } else if (request->kind == MODEL_CALL_RENEW) {
         record->incarnation = request->renew.incarnation;
     }

@@ -48,6 +48,7 @@ struct sim_stats {
     uint64_t n_dumps;               /* values that an instance stored unasked */
     uint64_t n_drops;               /* keys that instances dropped */
     uint64_t n_readbacks;           /* values that were fetched from it */
+    uint64_t n_compactions;         /* that instances were asked for and said they carried out */
     uint64_t n_post_check_failures; /* OUTCOME_UNKNOWN answers of instances */
     uint64_t n_deaths;              /* incarnations declared dead */
     uint64_t n_sets_lost;           /* answers that said so */

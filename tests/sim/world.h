@@ -39,6 +39,7 @@ struct sim_plan {
     struct model_lease session_lease;
     enum model_locking locking;
     enum coord_owner_down owner_down;
+    enum coord_compaction_mode compaction;
     enum model_distribution distribution;
     enum coord_ranges ranges;
     uint64_t fault_phase_us;

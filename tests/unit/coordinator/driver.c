@@ -275,6 +275,8 @@ static void answer_call(struct driver *driver, struct model_call *call)
         if (key->epoch == call->request.drop.epoch)
             key->epoch = 0;
         model_response_ok(&call->response, kind);
+    } else if (kind == MODEL_CALL_COMPACT) {
+        model_response_ok(&call->response, kind);
     } else if (kind == MODEL_CALL_READ) {
         key = instance_key(driver, call->address, call->request.data.header.key);
         if (key->epoch == call->request.data.header.epoch)
@@ -293,7 +295,8 @@ static void play_instance(struct driver *driver, struct model_call *call)
 {
     answer_call(driver, call);
     call->response.responder.incarnation = incarnation_at(driver, call->address);
-    if (call->response.code == RT_OK && call->request.kind != MODEL_CALL_DROP)
+    if (call->response.code == RT_OK && call->request.kind != MODEL_CALL_DROP &&
+        call->request.kind != MODEL_CALL_COMPACT)
         call->response.data.entries_free = entries_free(driver, call->address);
     if (call->response.code == RT_OK &&
         (call->request.kind == MODEL_CALL_SET || call->request.kind == MODEL_CALL_PUT)) {

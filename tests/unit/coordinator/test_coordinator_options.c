@@ -169,11 +169,17 @@ Test(options, classic_implies_the_rules_of_the_course)
 {
     parse_ok("--profile classic");
     check_rules(40, MODEL_LOCKING_REQUIRED, COORD_OWNER_DOWN_FORGET);
+    cr_assert_eq(core.compaction, COORD_COMPACT_GLOBAL);
     cr_assert_eq(rt_option_origin(options, "key-max"), RT_OPTION_FROM_PROFILE);
     cr_assert_eq(core.member_lease.duration_us, 10000000);
     parse_ok("--profile default");
     check_rules(255, MODEL_LOCKING_OPTIONAL, COORD_OWNER_DOWN_KEEP);
+    cr_assert_eq(core.compaction, COORD_COMPACT_LOCAL);
     cr_assert_eq(rt_option_origin(options, "key-max"), RT_OPTION_FROM_DEFAULT);
+    parse_ok("--profile classic --compaction local");
+    cr_assert_eq(core.compaction, COORD_COMPACT_LOCAL);
+    parse_ok("--compaction global");
+    cr_assert_eq(core.compaction, COORD_COMPACT_GLOBAL);
     finish();
 }
 
@@ -248,6 +254,7 @@ Test(options, wrong_words_are_refused)
     parse_fails("--profile modern", "classic");
     parse_fails("--locking sometimes", "required");
     parse_fails("--on-owner-down panic", "forget");
+    parse_fails("--compaction everywhere", "global");
     parse_fails("--distribution random", "equitable-load");
     parse_fails("--key-max many", "key-max");
     parse_fails("--lease 10", "lease");

@@ -177,6 +177,9 @@ static void fill_request(struct model_request *request, enum model_call_kind kin
     case MODEL_CALL_LEAVE:
         request->leave.incarnation = 18;
         break;
+    case MODEL_CALL_COMPACT:
+        request->compact.round = 35;
+        break;
     case MODEL_CALL_OPEN_SESSION:
         request->open_session.request_id.seq = 19;
         break;
@@ -326,6 +329,7 @@ static void fill_response(struct model_response *response, enum model_call_kind 
         break;
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
     case MODEL_CALL_GET_DISTRIBUTION:
@@ -476,6 +480,7 @@ static bool requests_match(const struct model_request *copy, const struct model_
         return views_match(&copy->key_status.key, &expected->key_status.key);
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_LEAVE:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_LIST_ENTRIES:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_OPEN_SESSION:
@@ -581,6 +586,7 @@ static bool responses_match(const struct model_response *copy,
     case MODEL_CALL_REGISTER:
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_INSTANCE_STATUS:
     case MODEL_CALL_OPEN_SESSION:
     case MODEL_CALL_KEEP_ALIVE:

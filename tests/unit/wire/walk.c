@@ -90,6 +90,7 @@ static void visit_data_request(struct walk *walk, enum model_call_kind kind,
     visit_u64(walk, "first_epoch", &header->first_epoch);
     visit_u64(walk, "lock_token", &header->lock_token);
     visit_u64(walk, "term", &header->term);
+    visit_bool(walk, "no_compaction", &header->no_compaction);
     if (kind == MODEL_CALL_SET || kind == MODEL_CALL_PUT)
         visit_value(walk, &data->value);
     if (kind == MODEL_CALL_STORE)
@@ -242,6 +243,11 @@ void walk_request(struct walk *walk, struct model_request *request)
         visit_key(walk, &request->drop.key);
         visit_u64(walk, "epoch", &request->drop.epoch);
         break;
+    case MODEL_CALL_COMPACT:
+        visit_u64(walk, "term", &request->compact.term);
+        visit_u64(walk, "incarnation", &request->compact.incarnation);
+        visit_u64(walk, "round", &request->compact.round);
+        break;
     case MODEL_CALL_SET:
     case MODEL_CALL_STORE:
     case MODEL_CALL_PUT:
@@ -359,6 +365,7 @@ static void visit_status(struct walk *walk, struct model_instance_status_respons
     visit_u64(walk, "entries_total", &status->entries_total);
     visit_u64(walk, "entry_size", &status->entry_size);
     visit_u64(walk, "n_operations", &status->n_operations);
+    visit_u64(walk, "n_compactions", &status->n_compactions);
 }
 
 static void visit_open_session(struct walk *walk, struct model_open_session_response *open)
@@ -679,6 +686,7 @@ static void visit_result(struct walk *walk, enum model_call_kind kind,
         break;
     case MODEL_CALL_LEAVE:
     case MODEL_CALL_DROP:
+    case MODEL_CALL_COMPACT:
     case MODEL_CALL_CLOSE_SESSION:
     case MODEL_CALL_UNLOCK:
     case MODEL_CALL_ESI_PAUSE:
