@@ -74,6 +74,8 @@ class Fleet:
         self.coordinator = service.wait_ready().address
         if self.channel is None:
             self.channel = grpc.insecure_channel(self.coordinator, RECONNECT_SOON)
+        else:  # what is left of the old connection fails one call
+            wait_until(lambda: self.members() is not None, "the coordinator is found again")
         return service
 
     def spawn_instance(self, name, *options, listen=None, data_dir=None):
