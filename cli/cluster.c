@@ -141,10 +141,16 @@ static bool port_is_free(uint16_t port)
     return is_free;
 }
 
+static bool is_esi(const struct cli_cluster *cluster, size_t i)
+{
+    return cluster->options.has_esi && i == cluster->n_members - 1;
+}
+
 /* Owned by the caller. */
 static char *choose_address(const struct cli_cluster *cluster, size_t i)
 {
-    size_t port = cluster->options.base_port + (i == 0 ? 0 : CLI_CLUSTER_FIRST_INSTANCE + i - 1);
+    size_t offset = i == 0 ? 0 : CLI_CLUSTER_FIRST_INSTANCE + i - 1;
+    size_t port = cluster->options.base_port + (is_esi(cluster, i) ? CLI_CLUSTER_ESI : offset);
 
     if (cluster->options.base_port == 0 || !port_is_free((uint16_t)port))
         port = 0;
@@ -156,6 +162,9 @@ static void init_command(const struct cli_cluster *cluster, size_t i, const char
 {
     if (i == 0)
         cli_command_init_coordinator(ret_command, &cluster->options.command, listen);
+    else if (is_esi(cluster, i))
+        cli_command_init_esi(ret_command, &cluster->options.command, listen,
+                             cluster->members[0].address);
     else
         cli_command_init_instance(ret_command, &cluster->options.command, cluster->members[i].name,
                                   listen, cluster->members[0].address);
@@ -327,12 +336,15 @@ struct cli_cluster *cli_cluster_new(uv_loop_t *loop, const struct cli_cluster_op
     rt_assert(options->n_instances >= 1 && options->n_instances <= CLI_CLUSTER_INSTANCES_MAX);
     cluster->loop = loop;
     cluster->options = *options;
-    cluster->n_members = 1 + options->n_instances;
+    cluster->n_members = 1 + options->n_instances + (options->has_esi ? 1 : 0);
     cluster->members = rt_xalloc(cluster->n_members * sizeof(*cluster->members));
     for (size_t i = 0; i < cluster->n_members; i++) {
         struct member *member = &cluster->members[i];
 
-        member->name = i == 0 ? rt_xstrdup("coordinator") : rt_xasprintf("instance-%zu", i);
+        if (i == 0)
+            member->name = rt_xstrdup("coordinator");
+        else
+            member->name = is_esi(cluster, i) ? rt_xstrdup("esi") : rt_xasprintf("instance-%zu", i);
         member->public.name = member->name;
     }
     return cluster;

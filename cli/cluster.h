@@ -1,7 +1,8 @@
 /*
  * A cluster of real processes on this machine: one coordinator, then its instances one after the
- * other, so that they register in the order of their names. Stopped in the other order: all
- * instances first, which say goodbye, then the coordinator.
+ * other, so that they register in the order of their names, then the ESI service, if there is one.
+ * Stopped in the other order: all instances and the ESI service first, which say goodbye, then the
+ * coordinator.
  *
  * Not thread safe: everything on the loop's thread. Callbacks are never called from inside a
  * function of this header.
@@ -21,6 +22,7 @@
 enum {
     CLI_CLUSTER_INSTANCES_MAX = 60,  /* their ports stay below the ESI service's, 7470 */
     CLI_CLUSTER_FIRST_INSTANCE = 10, /* base_port + this is the port of instance-1 */
+    CLI_CLUSTER_ESI = 70,            /* and of the ESI service */
     CLI_CLUSTER_BASE_PORT_MAX = 65535 - CLI_CLUSTER_FIRST_INSTANCE - CLI_CLUSTER_INSTANCES_MAX,
     CLI_CLUSTER_START_TIMEOUT_MS = 30 * 1000, /* for all processes together */
     CLI_CLUSTER_STOP_TIMEOUT_MS = 10 * 1000,  /* for the instances and again for the coordinator */
@@ -41,6 +43,7 @@ struct cli_cluster_options {
     struct cli_command_options command; /* borrowed strings, alive as long as the cluster */
     char *const *environment;           /* of the processes; borrowed; NULL: this process's */
     unsigned n_instances;               /* 1..CLI_CLUSTER_INSTANCES_MAX */
+    bool has_esi;                       /* with an ESI service */
     uint16_t base_port; /* of the coordinator; a port that is taken gives way to any free one; 0:
                            any free ports */
     uint32_t start_timeout_ms;
@@ -68,7 +71,7 @@ void cli_cluster_stop(struct cli_cluster *cluster);
 
 bool cli_cluster_has_served(const struct cli_cluster *cluster);
 
-/* Member 0 is the coordinator. */
+/* Member 0 is the coordinator; the ESI service, if there is one, is the last. */
 size_t cli_cluster_n_members(const struct cli_cluster *cluster);
 const struct cli_cluster_member *cli_cluster_member(const struct cli_cluster *cluster, size_t i);
 

@@ -86,6 +86,19 @@ void cli_command_init_instance(struct cli_command *command,
     add_option(command, "--config", NO_CONFIG);
 }
 
+void cli_command_init_esi(struct cli_command *command, const struct cli_command_options *options,
+                          const char *listen, const char *coordinator)
+{
+    *command = (struct cli_command){0};
+    add_owned(command, rt_xasprintf("%s/redistinto-esi", options->binaries_dir));
+    add_owned(command, rt_xstrdup("serve"));
+    add_option(command, "--listen", listen);
+    add_option(command, "--coordinator", coordinator);
+    add_option(command, "--planner", options->planner);
+    add_option(command, "--log-level", options->log_level);
+    add_option(command, "--config", NO_CONFIG);
+}
+
 void cli_command_supervise(struct cli_command *command)
 {
     add_number(command, "--ready-fd", CLI_PROCESS_READY_FD);

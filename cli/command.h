@@ -23,6 +23,7 @@ struct cli_command_options {
     const char *replacement;
     const char *store;         /* NULL: as the profile says */
     const char *operation_log; /* NULL: none */
+    const char *planner;       /* of the ESI service */
     const char *log_level;
     uint64_t lease_ms;
     uint64_t delay_ms;
@@ -43,6 +44,10 @@ void cli_command_init_coordinator(struct cli_command *command,
 void cli_command_init_instance(struct cli_command *command,
                                const struct cli_command_options *options, const char *name,
                                const char *listen, const char *coordinator);
+
+/* The ESI service. */
+void cli_command_init_esi(struct cli_command *command, const struct cli_command_options *options,
+                          const char *listen, const char *coordinator);
 
 /* Adds what ties a process to the one that started it: --ready-fd and --exit-with-stdin. */
 void cli_command_supervise(struct cli_command *command);

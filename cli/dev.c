@@ -36,6 +36,7 @@ struct config {
     int log_level;
     uint64_t delay_ms;
     uint64_t dump_interval_ms;
+    int planner;
     const char *operation_log;
     const char *data_dir;
     const char *ready_file;
@@ -43,6 +44,8 @@ struct config {
 
 static const char *const profiles[] = {"default", "classic", NULL};
 
+static const char *const planners[] = {"none",   "parallel", "fifo", "sjf-sd",
+                                       "sjf-cd", "hrrn",     NULL};
 static const char *const key_ranges[] = {"even", "ceil", NULL};
 static const char *const replacements[] = {"CIRC", "LRU", "BSU", NULL};
 static const char *const stores[] = {"profile", "lmdb", "files", NULL};
@@ -113,6 +116,14 @@ static const struct rt_option options[] = {
      .help = "The coordinator appends a line for each statement to this file.",
      .argument = "FILE",
      .offset = offsetof(struct config, operation_log)},
+    {.name = "planner",
+     .type = RT_OPTION_ENUM,
+     .help =
+         "Start `redistinto-esi serve` with this planner too, for `redistinto esi`; its port is "
+         "higher than the coordinator's by 70.",
+     .names = planners,
+     .initial = "none",
+     .offset = offsetof(struct config, planner)},
     {.name = "profile",
      .type = RT_OPTION_ENUM,
      .help = "The set of rules of the coordinator and the instances.",
@@ -220,7 +231,7 @@ static void on_serving(struct cli_cluster *cluster, void *ctx)
     struct cli_summary_member instances[CLI_CLUSTER_INSTANCES_MAX];
     struct cli_summary summary = {
         .instances = instances,
-        .n_instances = cli_cluster_n_members(cluster) - 1,
+        .n_instances = (size_t)dev->config->instances,
         .pid = getpid(),
         .data_dir = dev->data_dir,
         .is_temporary = dev->config->data_dir == NULL,
@@ -231,6 +242,8 @@ static void on_serving(struct cli_cluster *cluster, void *ctx)
     fill_member(cli_cluster_member(cluster, 0), &summary.coordinator);
     for (size_t i = 0; i < summary.n_instances; i++)
         fill_member(cli_cluster_member(cluster, i + 1), &instances[i]);
+    if (dev->config->planner > 0)
+        fill_member(cli_cluster_member(cluster, summary.n_instances + 1), &summary.esi);
     dev->announced = write_ready_file(dev, &summary);
     if (dev->announced == MODEL_EXIT_OK)
         dev->announced = print_summary(dev, &summary);
@@ -322,6 +335,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .replacement = replacements[config->replacement],
                     .store = config->store == 0 ? NULL : stores[config->store],
                     .operation_log = config->operation_log,
+                    .planner = planners[config->planner],
                     .log_level = rt_log_level_names[config->log_level],
                     .delay_ms = config->delay_ms,
                     .dump_interval_ms = config->dump_interval_ms,
@@ -330,6 +344,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .entry_size = config->entry_size},
         .environment = dev->environment,
         .n_instances = (unsigned)config->instances,
+        .has_esi = config->planner > 0,
         .base_port = (uint16_t)config->base_port,
         .start_timeout_ms = CLI_CLUSTER_START_TIMEOUT_MS,
         .stop_timeout_ms = CLI_CLUSTER_STOP_TIMEOUT_MS,
@@ -436,6 +451,8 @@ static enum rt_code check(struct dev *dev, struct rt_error *err)
 
     if (code == RT_OK)
         code = check_program(dev, "redistinto-instance", err);
+    if (code == RT_OK && dev->config->planner > 0)
+        code = check_program(dev, "redistinto-esi", err);
     if (code == RT_OK)
         code = check_ready_file(dev, err);
     if (code == RT_OK)

@@ -33,6 +33,8 @@ static void append_lines(const struct cli_summary *summary, struct rt_buffer *li
     append_member(&summary->coordinator, lines);
     for (size_t i = 0; i < summary->n_instances; i++)
         append_member(&summary->instances[i], lines);
+    if (summary->esi.address)
+        append_member(&summary->esi, lines);
     rt_buffer_printf(lines, "\n%-*s%s, distribution %s\n", LABEL_WIDTH, "profile", summary->profile,
                      summary->distribution);
     rt_buffer_printf(lines, "%-*s%s%s\n", LABEL_WIDTH, "data", summary->data_dir,
@@ -112,6 +114,11 @@ void cli_summary_append_json(const struct cli_summary *summary, struct rt_buffer
     for (size_t i = 0; i < summary->n_instances; i++)
         write_member(&json, &summary->instances[i]);
     rt_json_array_end(&json);
+    rt_json_string(&json, "esi", summary->esi.address);
+    if (summary->esi.address)
+        rt_json_i64(&json, "esi_pid", summary->esi.pid);
+    else
+        rt_json_null(&json, "esi_pid");
     rt_json_object_end(&json);
     rt_buffer_append_byte(buffer, '\n');
 }

@@ -21,7 +21,8 @@ struct cli_summary {
     struct cli_summary_member coordinator;
     const struct cli_summary_member *instances;
     size_t n_instances;
-    pid_t pid; /* of the process that supervises them */
+    struct cli_summary_member esi; /* address NULL: none */
+    pid_t pid;                     /* of the process that supervises them */
     const char *data_dir;
     bool is_temporary; /* the data directory goes at the end */
     const char *profile;
@@ -32,8 +33,8 @@ struct cli_summary {
 void cli_summary_append_box(const struct cli_summary *summary, bool is_utf8,
                             struct rt_buffer *buffer);
 
-/* One JSON object and a newline: coordinator, coordinator_pid, pid, data_dir and instances, each
- * with name, address and pid. */
+/* One JSON object and a newline: coordinator, coordinator_pid, pid, data_dir, instances, each with
+ * name, address and pid, esi and esi_pid, which are null without that service. */
 void cli_summary_append_json(const struct cli_summary *summary, struct rt_buffer *buffer);
 
 #endif

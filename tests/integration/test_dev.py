@@ -97,6 +97,23 @@ class Dev(unittest.TestCase):
                 self.assertEqual(cluster.cli("get", "zeta").code, 3)
             self.assertIn("key=zeta result=KEY_NOT_IDENTIFIED", log.read_text())
 
+    def test_planner_starts_an_esi_service(self):
+        with Cluster("--planner", "fifo", instances=1) as cluster:
+            esi = ["--esi", cluster.info["esi"]]
+            script = cluster.directory / "one.esi"
+            script.write_text("GET dev:k\nSET dev:k v\nSTORE dev:k\n", encoding="ascii")
+            number = cluster.cli("esi", "submit", script, *esi).text().strip()
+            ended = cluster.cli("esi", "wait", number, *esi, "--timeout", "30s", "-o", "json")
+            self.assertEqual((ended.code, ended.json()["end"]), (0, "ok"), ended.err)
+            listed = cluster.cli("esi", "list", *esi, "-o", "json").json()
+            self.assertEqual(listed["planner"], "fifo")
+            pids = [*cluster.pids(), cluster.info["esi_pid"]]
+            self.assertTrue(is_running(cluster.info["esi_pid"]))
+            self.assertEqual(cluster.stop(), 0, cluster.said())
+            self.assert_gone(pids)
+        with Cluster(instances=1) as cluster:
+            self.assertIsNone(cluster.info["esi"])
+
     def test_temporary_directory_is_removed(self):
         with tempfile.TemporaryDirectory() as parent:
             ready = pathlib.Path(parent) / "ready"

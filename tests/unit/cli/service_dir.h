@@ -27,6 +27,7 @@ static inline void service_dir_make(void)
     cr_assert_eq(cli_file_make_temporary_directory("/tmp", &service_dir, NULL), RT_OK);
     service_dir_link("redistinto-coordinator");
     service_dir_link("redistinto-instance");
+    service_dir_link("redistinto-esi");
 }
 
 static inline void service_dir_remove(void)

@@ -70,6 +70,7 @@ static void on_stopped(struct cli_cluster *cluster, void *ctx)
 static void begin(struct run *run, const char *behaviour)
 {
     run->options.command = (struct cli_command_options){
+        .planner = "fifo",
         .binaries_dir = service_dir,
         .data_dir = service_dir,
         .profile = "default",
@@ -359,6 +360,20 @@ Test(cluster, free_ports_are_used)
     cr_assert_eq(logged("coordinator", "listen 127.0.0.1:"), base);
     cr_assert_eq(logged("instance-1", "listen 127.0.0.1:"), base + 10);
     cr_assert_eq(logged("instance-2", "listen 127.0.0.1:"), base + 11);
+    cli_cluster_free(run.cluster);
+}
+
+Test(cluster, the_esi_service_starts_last_and_stops_before_the_coordinator)
+{
+    struct run run = {.options.has_esi = true};
+
+    begin(&run, "serve");
+    finish(&run);
+    cr_assert_eq(cli_cluster_n_members(run.cluster), 4);
+    cr_assert_str_eq(cli_cluster_member(run.cluster, 3)->name, "esi");
+    cr_assert_lt(logged("instance-2", "start "), logged("esi", "start "));
+    cr_assert_eq(logged("esi", "listen 127.0.0.1:"), 0);
+    cr_assert_eq(error_code(&run), RT_OK);
     cli_cluster_free(run.cluster);
 }
 

@@ -57,6 +57,17 @@ Test(command, coordinator_that_is_looked_at)
            "--operation-log /data/o.log --lease 3000ms --log-level info --config /dev/null");
 }
 
+Test(command, esi_service)
+{
+    struct cli_command_options planned = options;
+    struct cli_command command;
+
+    planned.planner = "sjf-cd";
+    cli_command_init_esi(&command, &planned, "127.0.0.1:7470", "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-esi' serve --listen 127.0.0.1:7470 --coordinator "
+                     "127.0.0.1:7400 --planner sjf-cd --log-level info --config /dev/null");
+}
+
 Test(command, instance)
 {
     struct cli_command command;

@@ -66,6 +66,27 @@ Test(summary, utf8_box)
     rt_buffer_deinit(&buffer);
 }
 
+Test(summary, with_an_esi_service)
+{
+    struct cli_summary with_esi = summary;
+    struct rt_buffer buffer = {0};
+
+    with_esi.esi = (struct cli_summary_member){"esi", "127.0.0.1:7470", 13};
+    cli_summary_append_box(&with_esi, false, &buffer);
+    cr_assert_not_null(
+        strstr(rt_buffer_string(&buffer),
+               "| instance-2    127.0.0.1:40001         pid 1234567            |\n"
+               "| esi           127.0.0.1:7470          pid 13                 |\n"));
+    rt_buffer_reset(&buffer);
+    cli_summary_append_json(&with_esi, &buffer);
+    cr_assert_not_null(
+        strstr(rt_buffer_string(&buffer), "\"esi\":\"127.0.0.1:7470\",\"esi_pid\":13}"));
+    rt_buffer_reset(&buffer);
+    cli_summary_append_json(&summary, &buffer);
+    cr_assert_not_null(strstr(rt_buffer_string(&buffer), "\"esi\":null,\"esi_pid\":null}"));
+    rt_buffer_deinit(&buffer);
+}
+
 Test(summary, json)
 {
     struct rt_buffer buffer = {0};
