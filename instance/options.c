@@ -4,6 +4,7 @@
 #include "instance/options.h"
 
 #include "instance/limits.h"
+#include "runtime/base/log.h"
 #include "runtime/model/ids.h"
 
 enum profile {
@@ -254,4 +255,15 @@ enum rt_code inst_options_parse(int argc, char **argv, char *const *environment,
     if (code != RT_OK)
         *ret_parsed = rt_option_free(*ret_parsed);
     return code;
+}
+
+void inst_options_tell(const struct inst_options *given)
+{
+    rt_log(RT_LOG_INFO,
+           "event=rules profile=%s entries=%llu entry-size=%llu replacement=%s growth=%s "
+           "eviction=%s store=%s dump-interval_ms=%llu",
+           profiles[given->profile], (unsigned long long)given->entries,
+           (unsigned long long)given->entry_size, policies[given->replacement],
+           growths[given->growth], evictions[given->eviction], stores[given->store],
+           (unsigned long long)given->dump_interval_ms);
 }

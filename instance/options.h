@@ -28,6 +28,9 @@ struct inst_options {
     uint64_t dump_interval_ms;
 };
 
+/* One line for the log: what holds, whether a profile set it or the user. */
+void inst_options_tell(const struct inst_options *options);
+
 /* For the manual and completion. */
 extern const struct rt_option_command inst_options_command;
 

@@ -288,6 +288,8 @@ static enum rt_code start(struct server *server, const struct inst_options *opti
     enum rt_code code = host_service_open(&server->service, NAME, config, err);
 
     if (code == RT_OK)
+        inst_options_tell(options);
+    if (code == RT_OK)
         code = new_core(server, options, err);
     if (code != RT_OK)
         return code;

@@ -161,6 +161,16 @@ class Origins(ConfigurationCase):
                          ["255 ; default", "optional ; default", "keep ; default",
                           "local ; default"])
 
+    def test_the_page_of_the_rules_says_what_the_profiles_set(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs/classic.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| [^|]* \| (\w+) \| `--([a-z-]+)` \| `(\w+)`[^|]* \| `(\w+)`", page,
+                          re.M)
+        self.assertGreaterEqual(len(rows), 9)
+        for service, option, default, classic in rows:
+            for profile, value in (("default", default), ("classic", classic)):
+                shown = self.shown("redistinto-" + service, "--profile", profile)
+                self.assertEqual(shown[option].split(" ;")[0], value, (option, profile))
+
     def test_required_options_may_be_missing_from_what_is_shown(self):
         self.assertEqual(self.shown("redistinto-coordinator")["data-dir"].strip(" "),
                          "; unset (required)")

@@ -115,6 +115,13 @@ class Rules(FleetCase):
                                 "key-max=40 locking=required on-owner-down=forget "
                                 "compaction=global keep-locks-on-abort=false delay_ms=0")
 
+    def test_an_instance_says_it_too(self):
+        cluster = self.fleet("--profile", "classic", instances="a", instance_options=[
+            "--profile", "classic", "--entries", "8", "--entry-size", "10"])
+        rules = re.search(r"event=rules (.*)", cluster.services["a"].logged()).group(1)
+        self.assertEqual(rules, "profile=classic entries=8 entry-size=10 replacement=CIRC "
+                                "growth=reject eviction=drop store=files dump-interval_ms=10000")
+
 
 if __name__ == "__main__":
     tap.main()
