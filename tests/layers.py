@@ -42,7 +42,7 @@ BESIDE = {
     "tests/unit/cli": ["runtime", "esi-client", "cli"],
     "tests/sim": ["runtime/base", "runtime/model", "runtime/store", "coordinator", "instance",
                   "esi-client"],
-    "tests/fuzz": ["runtime/base", "runtime/wire", "esi-client", "tests/unit/wire"],
+    "tests/fuzz": ["runtime/base", "runtime/wire", "instance", "esi-client", "tests/unit/wire"],
     "tests/threads": ["runtime/base", "esi-client", "tests/unit/rpc", "tests/unit/host"],
     "tests/bench": ["runtime", "instance", "cli"],
     "docs/generator": ["runtime", "coordinator", "instance", "esi-client", "cli"],
