@@ -136,8 +136,21 @@ class KeyExplicit(FleetCase):
             self.assertEqual({owners[key] for key in found}, {owner}, prefix)
 
 
+class EntryCase(FleetCase):
+    """What is in which entry of instance a of the cluster."""
+
+    def contents(self):
+        """By index; a free entry is None."""
+        shown = self.cluster.cli("entries", "a", "-o", "json").json()
+        parts = [None] * shown["total"]
+        for entry in shown["entries"]:
+            value = self.cluster.status(entry["key"].encode()).value
+            parts[entry["index"]] = value[entry["offset"]:entry["offset"] + entry["bytes"]]
+        return parts
+
+
 @unittest.skipIf(MISSING, MISSING)
-class EntryMaps(FleetCase):
+class EntryMaps(EntryCase):
     """What is in which of 8 entries of 10 bytes, replaced by CIRC."""
 
     def setUp(self):
@@ -149,15 +162,6 @@ class EntryMaps(FleetCase):
         text = (pathlib.Path(FOLDER) / name).read_text(encoding="ascii")
         script = self.cluster.esi(text[:text.index(last)] + last + "\n")
         self.assertEqual(script.code, 0)
-
-    def contents(self):
-        """By index; a free entry is None."""
-        shown = self.cluster.cli("entries", "a", "-o", "json").json()
-        parts = [None] * shown["total"]
-        for entry in shown["entries"]:
-            value = self.cluster.status(entry["key"].encode()).value
-            parts[entry["index"]] = value[entry["offset"]:entry["offset"] + entry["bytes"]]
-        return parts
 
     def test_c59_nothing_is_replaced_at_wiiu(self):
         self.run_until("ESI_MultiReemplazo", "SET nintendo:consola:wiiu RIP")
@@ -175,6 +179,23 @@ class EntryMaps(FleetCase):
         self.run_until("ESI_Compactador1", "SET opcion4 pizzadecantimpalo")
         self.assertEqual(self.contents(), [b"napolitana", b"grande", b"promomuzza", b"rella",
                                            b"pizzadepal", b"mitos", b"pizzadecan", b"timpalo"])
+
+
+@unittest.skipIf(MISSING, MISSING)
+class ClassicCompaction(EntryCase):
+    """The classic profile, under which every instance compacts."""
+
+    def test_c66_c68_compactador(self):
+        self.cluster = self.fleet(
+            "--profile", "classic", "--distribution", "key-explicit", instances="ab",
+            instance_options=["--profile", "classic", "--entries", "8", "--entry-size", "10"])
+        text = (pathlib.Path(FOLDER) / "ESI_Compactador1").read_bytes().replace(b"opcion", b"a")
+        self.assertEqual(self.cluster.esi(text).code, 0)
+        self.assertEqual(self.contents(), [b"napolitana", b"grande", b"promomuzza", b"rella",
+                                           b"pizzadepal", b"mitos", b"pizzadecan", b"timpalo"])
+        for name in "ab":
+            with self.cluster.owner(name) as owner:
+                self.assertEqual(owner.status().n_compactions, 1, name)
 
 
 if __name__ == "__main__":
