@@ -119,8 +119,8 @@ static void simulate_placement(struct coord_core *core, struct model_key_status_
                               coord_members_at(&core->members, choice.ordinal)->name);
 }
 
-static bool describe_waiters(struct model_call *call, const struct coord_key *key,
-                             struct model_key_status_response *status)
+static bool describe_waiters(const struct coord_core *core, struct model_call *call,
+                             const struct coord_key *key, struct model_key_status_response *status)
 {
     size_t n_waiters = key->extra ? key->extra->n_waiters : 0;
 
@@ -132,6 +132,8 @@ static bool describe_waiters(struct model_call *call, const struct coord_key *ke
     rt_list_for_each (node, &key->extra->waiters) {
         const struct coord_waiter *waiter = RT_LIST_ENTRY(node, struct coord_waiter, key_link);
 
+        if (coord_locks_has_gone(core, waiter))
+            continue;
         if (!rt_arena_copy(&call->arena, rt_bytes_of_string(waiter->session->row.name),
                            &status->waiters[status->n_waiters]))
             return false;
@@ -162,7 +164,7 @@ static bool describe_status(struct coord_core *core, struct coord_task *task,
     }
     if (holder)
         coord_admin_copy_name(status->holder, holder->row.name);
-    return describe_waiters(task->call, key, status);
+    return describe_waiters(core, task->call, key, status);
 }
 
 static void reply_status(struct coord_core *core, struct coord_task *task)

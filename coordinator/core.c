@@ -406,8 +406,7 @@ void coord_core_cancel(struct coord_core *core, struct model_call *call)
     if (!task || task->sent ||
         (task->state != COORD_TASK_QUEUED && task->state != COORD_TASK_WAITING))
         return;
-    coord_task_fail(core, task, MODEL_REASON_CANCELLED, "the caller went away");
-    coord_task_finish(core, task);
+    coord_locks_give_up(core, task, MODEL_REASON_CANCELLED, "the caller went away");
     coord_tasks_run(core);
 }
 

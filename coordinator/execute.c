@@ -210,6 +210,14 @@ void coord_execute_start_route(struct coord_core *core, struct coord_task *task)
     coord_execute_run(core, task);
 }
 
+static void give_up(struct coord_core *core, struct coord_task *task)
+{
+    enum model_reason late =
+        task->late != MODEL_REASON_NONE ? task->late : MODEL_REASON_DEADLINE_EXCEEDED;
+
+    coord_locks_give_up(core, task, late, model_reason_meaning(late));
+}
+
 void coord_execute_run(struct coord_core *core, struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
@@ -218,9 +226,7 @@ void coord_execute_run(struct coord_core *core, struct coord_task *task)
         !statements[request->kind].outlives_session)
         coord_execute_refuse(core, task, session_over(request));
     else if (coord_now_us(core) >= task->deadline_us)
-        coord_execute_refuse(core, task,
-                             task->late != MODEL_REASON_NONE ? task->late
-                                                             : MODEL_REASON_DEADLINE_EXCEEDED);
+        give_up(core, task);
     else if (!coord_compaction_holds(core, task))
         task->run(core, task);
 }

@@ -77,11 +77,12 @@ static void wait_in_line(struct coord_core *core, struct coord_task *task, struc
     struct model_execute_response *execute;
 
     if (!waiter)
-        waiter = coord_locks_add_waiter(key, task->session);
+        waiter = coord_locks_add_waiter(core, key, task->session);
     if (!waiter) {
         coord_execute_refuse(core, task, MODEL_REASON_LIMIT_REACHED);
         return;
     }
+    coord_locks_come_back(core, waiter);
     if (waits_for_turn(task)) {
         coord_task_wait(core, task, &waiter->awaits, MODEL_REASON_DEADLINE_EXCEEDED,
                         coord_execute_run);
@@ -148,6 +149,8 @@ void coord_execute_await(struct coord_core *core, struct coord_task *task)
     const struct coord_key *key = coord_keys_find(&core->keys, coord_task_name(task));
     struct coord_waiter *waiter = coord_locks_find_waiter(key, task->session);
 
+    if (waiter)
+        coord_locks_come_back(core, waiter);
     if (waiter && !coord_locks_is_free_for(key, task->session)) {
         coord_task_wait(core, task, &waiter->awaits, MODEL_REASON_DEADLINE_EXCEEDED,
                         coord_execute_run);

@@ -6,6 +6,7 @@
 #include "coordinator/tasks.h"
 
 #include "coordinator/compaction.h"
+#include "coordinator/locks.h"
 #include "runtime/base/alloc.h"
 
 enum {
@@ -25,8 +26,7 @@ static void on_task_timer(struct coord_core *core, struct coord_timer *timer)
         coord_task_ready(core, task, NULL);
         return;
     }
-    coord_task_fail(core, task, task->late, "the deadline passed while the call was waiting");
-    coord_task_finish(core, task);
+    coord_locks_give_up(core, task, task->late, "the deadline passed while the call was waiting");
 }
 
 static bool waits_for_others(const struct model_request *request)

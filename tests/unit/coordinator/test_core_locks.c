@@ -291,6 +291,103 @@ Test(core_locks, a_turn_that_passes_goes_to_the_next)
     driver_deinit(&d);
 }
 
+static size_t n_waiters(const char *key)
+{
+    struct model_call *call = driver_new_call(&d, MODEL_CALL_KEY_STATUS);
+    size_t n;
+
+    call->request.key_status.key = rt_bytes_of_string(key);
+    driver_submit(&d, call);
+    n = call->response.key_status.n_waiters;
+    (void)driver_free_call(call);
+    return n;
+}
+
+/* B waits with this call and gives up, by its deadline of 5 s or by going away; C is behind it. */
+static void give_up(struct model_call *call, bool goes_away)
+{
+    cr_assert_not(driver_is_answered(call));
+    expect_get(&c, "k", MODEL_OUTCOME_WAITING);
+    cr_assert_eq(n_waiters("k"), 2);
+    if (goes_away)
+        coord_core_cancel(d.core, call);
+    else
+        sleep_alive_ms(5000);
+    sleep_alive_ms(300);
+    driver_expect(driver_reason(call),
+                  goes_away ? MODEL_REASON_CANCELLED : MODEL_REASON_DEADLINE_EXCEEDED);
+    (void)driver_free_call(call);
+    cr_assert_eq(n_waiters("k"), 1);
+}
+
+static struct model_call *new_lock(struct driver_session *session, const char *key)
+{
+    struct model_call *call = driver_new_call(&d, MODEL_CALL_LOCK);
+
+    call->request.lock.session_id = session->id;
+    call->request.lock.request_id = (struct model_request_id){session->client, ++session->seq};
+    call->request.lock.key = rt_bytes_of_string(key);
+    driver_submit(&d, call);
+    return call;
+}
+
+Test(core_locks, a_waiter_that_gave_up_holds_up_nobody)
+{
+    begin();
+    for (int i = 0; i < 4; i++) {
+        expect_get(&a, "k", MODEL_OUTCOME_DONE);
+        if (i % 2 == 0) {
+            give_up(new_lock(&b, "k"), i / 2);
+        } else {
+            expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+            give_up(driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL), i / 2);
+        }
+        driver_expect(store(&a, "k"), MODEL_REASON_NONE);
+        expect_get(&c, "k", MODEL_OUTCOME_DONE);
+        driver_expect(store(&c, "k"), MODEL_REASON_NONE);
+        /* And nobody who comes later. */
+    }
+    driver_deinit(&d);
+}
+
+/* It may be on its way back, but not for long. */
+Test(core_locks, a_turn_of_one_that_has_just_given_up_is_short)
+{
+    struct model_call *await_b;
+
+    begin();
+    expect_get(&a, "k", MODEL_OUTCOME_DONE);
+    expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+    await_b = driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL);
+    coord_core_cancel(d.core, await_b);
+    driver_settle(&d);
+    driver_expect(store(&a, "k"), MODEL_REASON_NONE);
+    driver_sleep_ms(&d, 240);
+    expect_get(&c, "k", MODEL_OUTCOME_WAITING);
+    driver_sleep_ms(&d, 20);
+    expect_get(&c, "k", MODEL_OUTCOME_DONE);
+    (void)driver_free_call(await_b);
+    driver_deinit(&d);
+}
+
+Test(core_locks, a_waiter_that_waits_in_pieces_keeps_its_place)
+{
+    struct model_call *await_b;
+
+    begin();
+    expect_get(&a, "k", MODEL_OUTCOME_DONE);
+    expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+    give_up(driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL), false);
+    await_b = driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL);
+    cr_assert_eq(n_waiters("k"), 2);
+    driver_expect(store(&a, "k"), MODEL_REASON_NONE);
+    cr_assert(is_ready(await_b));
+    expect_get(&c, "k", MODEL_OUTCOME_WAITING);
+    expect_get(&b, "k", MODEL_OUTCOME_DONE);
+    (void)driver_free_call(await_b);
+    driver_deinit(&d);
+}
+
 Test(core_locks, rule17_a_woken_waiter_that_ends_makes_room_for_the_next)
 {
     struct model_call *await_c;
@@ -536,6 +633,30 @@ Test(core_locks, waiters_at_the_limit_and_one_more)
     driver_expect(driver_run(&d, &b, MODEL_STATEMENT_GET, "k", NULL), MODEL_REASON_LIMIT_REACHED);
     driver_close(&d, &session);
     expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+    driver_deinit(&d);
+}
+
+Test(core_locks, one_that_gave_up_makes_room_at_the_limit)
+{
+    struct driver_session session;
+    struct model_call *call;
+    char name[16];
+
+    begin();
+    expect_get(&a, "k", MODEL_OUTCOME_DONE);
+    for (int i = 0; i < MODEL_WAITERS_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "w%d", i);
+        session = driver_open(&d, name);
+        expect_get(&session, "k", MODEL_OUTCOME_WAITING);
+    }
+    call = driver_execute(&d, &session, MODEL_STATEMENT_AWAIT, "k", NULL);
+    coord_core_cancel(d.core, call);
+    driver_settle(&d);
+    (void)driver_free_call(call);
+    driver_expect(driver_run(&d, &b, MODEL_STATEMENT_GET, "k", NULL), MODEL_REASON_LIMIT_REACHED);
+    driver_sleep_ms(&d, 260);
+    expect_get(&b, "k", MODEL_OUTCOME_WAITING);
+    driver_expect(driver_run(&d, &c, MODEL_STATEMENT_GET, "k", NULL), MODEL_REASON_LIMIT_REACHED);
     driver_deinit(&d);
 }
 

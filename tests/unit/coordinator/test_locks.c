@@ -5,6 +5,7 @@
 
 #include "runtime/base/alloc.h"
 #include "tests/support/check.h"
+#include "tests/support/fake_env.h"
 
 TestSuite(locks, .fini = test_alloc_expect_none);
 
@@ -107,14 +108,18 @@ Test(locks, a_key_that_is_not_in_the_table_is_unknown)
 Test(locks, waiters_at_the_limit_and_one_more)
 {
     static struct coord_session sessions[MODEL_WAITERS_MAX + 1];
+    static struct coord_core core;
+    struct test_env fake;
     struct coord_key *key = rt_xalloc(sizeof(*key) + 1);
     struct rt_list *node;
 
+    test_env_init(&fake, 1);
+    core.env = fake.env;
     for (size_t i = 0; i <= MODEL_WAITERS_MAX; i++)
         rt_list_init(&sessions[i].waits);
     for (size_t i = 0; i < MODEL_WAITERS_MAX; i++)
-        cr_assert_not_null(coord_locks_add_waiter(key, &sessions[i]));
-    cr_assert_null(coord_locks_add_waiter(key, &sessions[MODEL_WAITERS_MAX]));
+        cr_assert_not_null(coord_locks_add_waiter(&core, key, &sessions[i]));
+    cr_assert_null(coord_locks_add_waiter(&core, key, &sessions[MODEL_WAITERS_MAX]));
     cr_assert_eq(coord_locks_find_waiter(key, &sessions[5])->session, &sessions[5]);
     cr_assert_null(coord_locks_find_waiter(key, &sessions[MODEL_WAITERS_MAX]));
     cr_assert_null(coord_locks_find_waiter(NULL, &sessions[0]));
