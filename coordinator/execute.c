@@ -5,7 +5,10 @@
  */
 #include "coordinator/execute.h"
 
+#include <xxhash.h>
+
 #include "coordinator/compaction.h"
+#include "coordinator/locks.h"
 #include "coordinator/session_calls.h"
 
 enum {
@@ -84,6 +87,30 @@ static bool is_past(struct coord_session *session, const struct model_execute_re
     return request->request_id.seq != 0 && request->request_id.seq < session->done_below;
 }
 
+/* Never 0. */
+static uint64_t hash_of(struct rt_bytes key)
+{
+    uint64_t hash = XXH3_64bits(key.data, key.size);
+
+    return hash != 0 ? hash : 1;
+}
+
+/* The session's client gave a request about another key the same id: what is known of that one
+ * would be taken for this one's. */
+static bool is_anothers(const struct coord_session *session,
+                        const struct model_execute_request *request, const struct coord_done *done)
+{
+    uint64_t hash = hash_of(request->key);
+    const struct coord_attempt *attempt;
+
+    if (done && done->key_hash != 0 && done->key_hash != hash)
+        return true;
+    if (!model_id_equal(&request->request_id.client, &session->row.client))
+        return false;
+    attempt = coord_session_attempt(session, request->request_id.seq);
+    return attempt && attempt->key_hash != hash;
+}
+
 /* The call as a statement: what decides about statements decides about it. In the call's arena;
  * false: the call was answered, and the task is gone. */
 static bool make_statement(struct coord_core *core, struct coord_task *task,
@@ -128,6 +155,13 @@ static void begin(struct coord_core *core, struct coord_task *task)
         return;
     session = task->session;
     done = coord_session_done(session, &request->request_id);
+    if (statements[request->kind].writes && is_anothers(session, request, done)) {
+        coord_task_fail(core, task, MODEL_REASON_INVALID_FIELD,
+                        "request id %llu was used for another key",
+                        (unsigned long long)request->request_id.seq);
+        coord_task_finish(core, task);
+        return;
+    }
     if (done && statements[request->kind].writes && request->kind != MODEL_STATEMENT_GET) {
         coord_execute_reply_done(core, task, done);
         coord_task_finish(core, task);
@@ -274,6 +308,7 @@ static void note_attempt(struct coord_task *task, struct model_header *header)
         .seq = header->request_id.seq,
         .epoch = header->epoch,
         .incarnation = header->incarnation,
+        .key_hash = hash_of(coord_task_name(task)),
     };
 
     if (first_version != 0 && first_version < attempt.epoch)
@@ -515,6 +550,7 @@ void coord_execute_release(struct coord_core *core, struct coord_task *task)
 
     if (model_id_equal(&request->request_id.client, &task->session->row.client))
         task->done.seq = request->request_id.seq;
+    task->done.key_hash = hash_of(request->key);
     task->row = coord_key_row_of(task->latched);
     task->row.locked = false;
     coord_task_put_row(task);

@@ -18,7 +18,8 @@ enum {
 
     DONE_STORED = 1,
     DONE_LOCK_LOST = 2,
-    DONE_FLAGS = 3,
+    DONE_KEY = 4, /* the hash of the key follows */
+    DONE_FLAGS = 7,
 
     SESSION_ENDED = 128, /* of the number of `done` */
 };
@@ -288,7 +289,10 @@ static void put_done(struct rt_buffer *buffer, const struct coord_done *done)
     rt_codec_put_u64(buffer, done->version.incarnation);
     rt_codec_put_u64(buffer, done->version.seq);
     rt_codec_put_u8(buffer, (uint8_t)((done->stored ? DONE_STORED : 0) |
-                                      (done->lock_lost ? DONE_LOCK_LOST : 0)));
+                                      (done->lock_lost ? DONE_LOCK_LOST : 0) |
+                                      (done->key_hash ? DONE_KEY : 0)));
+    if (done->key_hash)
+        rt_codec_put_u64(buffer, done->key_hash);
 }
 
 static void get_done(struct rt_codec_reader *reader, struct coord_done *ret_done)
@@ -303,6 +307,8 @@ static void get_done(struct rt_codec_reader *reader, struct coord_done *ret_done
     flags = rt_codec_get_u8(reader);
     ret_done->stored = (flags & DONE_STORED) != 0;
     ret_done->lock_lost = (flags & DONE_LOCK_LOST) != 0;
+    if ((flags & DONE_KEY) != 0)
+        ret_done->key_hash = rt_codec_get_u64(reader);
     if ((flags & ~DONE_FLAGS) != 0)
         reader->failed = true;
 }

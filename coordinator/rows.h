@@ -75,6 +75,7 @@ struct coord_done {
     struct model_version version;
     bool stored;
     bool lock_lost;
+    uint64_t key_hash; /* of the key that it was about; 0 = not known, in older rows */
 };
 
 enum {

@@ -25,6 +25,7 @@ struct coord_attempt {
     uint64_t seq; /* 0 = none */
     uint64_t epoch;
     uint64_t incarnation;
+    uint64_t key_hash; /* of the key that it writes */
 };
 
 struct coord_session {

@@ -137,6 +137,8 @@ static enum model_reason check_seen(const struct inst_view *view, struct inst_ve
         verdict->recorded = entry->result;
         return MODEL_REASON_NONE;
     }
+    if (!entry && inst_dedup_is_anothers(view->dedup, view->row, &header->request_id))
+        return MODEL_REASON_INVALID_FIELD;
     if (entry || first_epoch < view->row->live.dedup_since ||
         inst_dedup_is_forgotten(view->dedup, &header->request_id))
         return MODEL_REASON_OUTCOME_UNKNOWN;

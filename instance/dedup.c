@@ -66,13 +66,18 @@ static struct inst_dedup_client *find_client(const struct inst_dedup *dedup,
     return client;
 }
 
-static size_t bucket_of(const struct inst_dedup *dedup, const struct inst_row *row,
-                        const struct model_request_id *id)
+/* Whatever the key: an id that comes with another one is found too. */
+static size_t bucket_of(const struct inst_dedup *dedup, const struct model_request_id *id)
 {
-    uint64_t words[4] = {(uintptr_t)row, 0, 0, id->seq};
+    uint64_t words[3] = {0, 0, id->seq};
 
-    memcpy(&words[1], id->client.bytes, sizeof(id->client.bytes));
+    memcpy(words, id->client.bytes, sizeof(id->client.bytes));
     return XXH3_64bits(words, sizeof(words)) & (dedup->n_buckets - 1);
+}
+
+static bool has_id(const struct inst_dedup_entry *entry, const struct model_request_id *id)
+{
+    return entry->id.seq == id->seq && model_id_equal(&entry->id.client, &id->client);
 }
 
 const struct inst_dedup_entry *inst_dedup_find(const struct inst_dedup *dedup,
@@ -83,11 +88,23 @@ const struct inst_dedup_entry *inst_dedup_find(const struct inst_dedup *dedup,
 
     if (dedup->n_buckets == 0)
         return NULL;
-    entry = dedup->buckets[bucket_of(dedup, row, id)];
-    while (entry && (entry->row != row || entry->id.seq != id->seq ||
-                     !model_id_equal(&entry->id.client, &id->client)))
+    entry = dedup->buckets[bucket_of(dedup, id)];
+    while (entry && (entry->row != row || !has_id(entry, id)))
         entry = entry->next;
     return entry;
+}
+
+bool inst_dedup_is_anothers(const struct inst_dedup *dedup, const struct inst_row *row,
+                            const struct model_request_id *id)
+{
+    const struct inst_dedup_entry *entry;
+
+    if (dedup->n_buckets == 0)
+        return false;
+    entry = dedup->buckets[bucket_of(dedup, id)];
+    while (entry && (entry->row == row || !has_id(entry, id)))
+        entry = entry->next;
+    return entry != NULL;
 }
 
 bool inst_dedup_is_forgotten(const struct inst_dedup *dedup, const struct model_request_id *id)
@@ -113,7 +130,7 @@ static void grow_buckets(struct inst_dedup *dedup)
     for (size_t i = 0; i < n_old; i++) {
         while (old[i]) {
             struct inst_dedup_entry *entry = old[i];
-            size_t bucket = bucket_of(dedup, entry->row, &entry->id);
+            size_t bucket = bucket_of(dedup, &entry->id);
 
             old[i] = entry->next;
             entry->next = buckets[bucket];
@@ -125,7 +142,7 @@ static void grow_buckets(struct inst_dedup *dedup)
 
 static void unhash(struct inst_dedup *dedup, struct inst_dedup_entry *entry)
 {
-    struct inst_dedup_entry **link = &dedup->buckets[bucket_of(dedup, entry->row, &entry->id)];
+    struct inst_dedup_entry **link = &dedup->buckets[bucket_of(dedup, &entry->id)];
 
     while (*link != entry)
         link = &(*link)->next;
@@ -262,7 +279,7 @@ void inst_dedup_record(struct inst_dedup *dedup, struct inst_dedup_entry *entry,
     entry->result = *result;
     entry->durable = durable;
     entry->written = durable;
-    bucket = bucket_of(dedup, row, id);
+    bucket = bucket_of(dedup, id);
     entry->next = dedup->buckets[bucket];
     dedup->buckets[bucket] = entry;
     rt_list_push_back(&client->entries, &entry->client_link);

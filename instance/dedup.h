@@ -55,6 +55,10 @@ const struct inst_dedup_entry *inst_dedup_find(const struct inst_dedup *dedup,
                                                const struct inst_row *row,
                                                const struct model_request_id *id);
 
+/* Whether the id is remembered as one of another key. */
+bool inst_dedup_is_anothers(const struct inst_dedup *dedup, const struct inst_row *row,
+                            const struct model_request_id *id);
+
 /* Whether the id is below the client's watermark: it may have been applied and forgotten. */
 bool inst_dedup_is_forgotten(const struct inst_dedup *dedup, const struct model_request_id *id);
 

@@ -588,3 +588,35 @@ Test(core_paths, the_free_entries_of_a_renewal_are_shown)
     (void)driver_free_call(call);
     driver_deinit(&d);
 }
+
+/* ---- ids of requests ------------------------------------------------------------------------- */
+
+static enum model_reason run_with_seq(enum model_statement_kind kind, const char *key, uint64_t seq)
+{
+    struct model_call *call = driver_new_call(&d, MODEL_CALL_EXECUTE);
+
+    fill(call, kind);
+    call->request.execute.key = rt_bytes_of_string(key);
+    call->request.execute.request_id.seq = seq;
+    driver_submit(&d, call);
+    cr_assert(driver_is_answered(call));
+    return finish(call);
+}
+
+/* It would be answered with what became of the other key, or be taken for its repetition. */
+Test(core_paths, an_id_belongs_to_one_key)
+{
+    begin(MODEL_LOCKING_REQUIRED, COORD_OWNER_DOWN_FORGET);
+    driver_expect(run(MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
+    driver_expect(run(MODEL_STATEMENT_GET, "other"), MODEL_REASON_NONE);
+    driver_expect(run_with_seq(MODEL_STATEMENT_SET, "k", 100), MODEL_REASON_NONE);
+    driver_expect(run_with_seq(MODEL_STATEMENT_SET, "other", 100), MODEL_REASON_INVALID_FIELD);
+    driver_expect(run_with_seq(MODEL_STATEMENT_STORE, "k", 101), MODEL_REASON_NONE);
+    driver_restart(&d, false);
+    (void)driver_join(&d, "A", 2);
+    driver_expect(run_with_seq(MODEL_STATEMENT_STORE, "other", 101), MODEL_REASON_INVALID_FIELD);
+    driver_expect(run_with_seq(MODEL_STATEMENT_GET, "third", 101), MODEL_REASON_INVALID_FIELD);
+    driver_expect(run_with_seq(MODEL_STATEMENT_STORE, "k", 101), MODEL_REASON_NONE);
+    driver_expect(run_with_seq(MODEL_STATEMENT_READ, "k", 101), MODEL_REASON_NONE);
+    driver_deinit(&d);
+}

@@ -203,8 +203,8 @@ Test(rows, session)
     struct rt_bytes value;
 
     memset(row.name, 'n', MODEL_NAME_MAX);
-    row.done[0] = (struct coord_done){7, 8, {1, 2, 3}, true, true};
-    row.done[2] = (struct coord_done){9, 8, {1, 2, 4}, false, false};
+    row.done[0] = (struct coord_done){7, 8, {1, 2, 3}, true, true, 77};
+    row.done[2] = (struct coord_done){9, 8, {1, 2, 4}, false, false, 0};
     coord_rows_put_session(txn, &id_a, &row);
     value = only_value(txn, COORD_ROW_SESSION, RT_BYTES_LITERAL("aaaaaaaaaaaaaaa\0"));
     cr_assert_eq(coord_rows_get_session(value, &back, NULL), RT_OK);
@@ -214,6 +214,8 @@ Test(rows, session)
     cr_assert(back.done[0].seq == 7 && back.done[0].stored && back.done[0].lock_lost);
     cr_assert(back.done[1].seq == 9 && back.done[1].version.seq == 4 && !back.done[1].stored);
     cr_assert_eq(back.done[2].seq, 0);
+    cr_assert_eq(back.done[0].key_hash, 77);
+    cr_assert_eq(back.done[1].key_hash, 0);
     cr_assert_not(back.has_ended);
     expect_strict(COORD_ROW_SESSION, value);
     (void)store_txn_free(txn);
@@ -226,7 +228,7 @@ Test(rows, session_that_has_ended)
     struct store_txn *txn = store_txn_new();
     struct rt_bytes value;
 
-    row.done[0] = (struct coord_done){7, 8, {1, 2, 3}, true, false};
+    row.done[0] = (struct coord_done){7, 8, {1, 2, 3}, true, false, 0};
     coord_rows_put_session(txn, &id_a, &row);
     value = only_value(txn, COORD_ROW_SESSION, RT_BYTES_LITERAL("aaaaaaaaaaaaaaa\0"));
     cr_assert_eq(coord_rows_get_session(value, &back, NULL), RT_OK);

@@ -306,6 +306,23 @@ Test(checks, seen_requests_are_replayed_before_the_token_is_looked_at)
     world_deinit(&world);
 }
 
+Test(checks, an_id_of_another_key_is_refused)
+{
+    struct world world;
+    struct model_header *header = &world.call.request.data.header;
+    struct inst_dedup_result result = {.version = {EPOCH, INCARNATION, 3}};
+
+    world_init(&world, MODEL_CALL_SET);
+    header->request_id = (struct model_request_id){{{1}}, 4};
+    inst_dedup_record(&world.dedup, inst_dedup_prepare(&world.dedup),
+                      inst_rows_get(&world.rows, RT_BYTES_LITERAL("another")), &header->request_id,
+                      &result, false);
+    expect(&world, 7, MODEL_REASON_INVALID_FIELD);
+    header->request_id.seq = 5;
+    cr_assert_neq(run(&world).reason, MODEL_REASON_INVALID_FIELD);
+    world_deinit(&world);
+}
+
 Test(checks, first_epoch_boundary)
 {
     struct world world;

@@ -74,6 +74,10 @@ Test(dedup, found_by_key_client_and_seq)
     cr_assert_not(is_known(&world, 2, 5));
     cr_assert_not(is_known(&world, 1, 6));
     cr_assert_null(inst_dedup_find(&world.dedup, other, &id));
+    cr_assert(inst_dedup_is_anothers(&world.dedup, other, &id));
+    cr_assert_not(inst_dedup_is_anothers(&world.dedup, world.row, &id));
+    id.seq = 6;
+    cr_assert_not(inst_dedup_is_anothers(&world.dedup, other, &id));
     cr_assert_not(is_forgotten(&world, 1, 4));
     world_deinit(&world);
 }
