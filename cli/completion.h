@@ -8,8 +8,10 @@
 
 extern const struct cli_verb cli_completion_verb;
 
-/* The script for bash, for all binaries. Made at build from their option tables, this verb's among
- * them; so it is not part of the library, and a verb gets it through its context. */
+/* The scripts, each for all binaries. Made at build from their option tables, this verb's among
+ * them; so they are not part of the library, and a verb gets them through its context. */
 extern const char cli_completion_bash[];
+extern const char cli_completion_zsh[];
+extern const char cli_completion_fish[];
 
 #endif

@@ -27,8 +27,10 @@ struct cli_context {
     bool is_utf8; /* the locale's encoding, for lines of boxes */
     const char *version;
     const char *completion_bash; /* what `completion bash` prints */
-    const char *binaries_dir;    /* where this program and its siblings lie */
-    const char *temporary_dir;   /* below it temporary directories are made */
+    const char *completion_zsh;
+    const char *completion_fish;
+    const char *binaries_dir;  /* where this program and its siblings lie */
+    const char *temporary_dir; /* below it temporary directories are made */
     char *const *environment;
 
     /* Set by cli_verb_run(). */

@@ -30,6 +30,8 @@ int main(int argc, char **argv)
         .out_is_terminal = isatty(STDOUT_FILENO) != 0,
         .version = REDISTINTO_VERSION,
         .completion_bash = cli_completion_bash,
+        .completion_zsh = cli_completion_zsh,
+        .completion_fish = cli_completion_fish,
         .temporary_dir = temporary_dir(),
         .environment = environ,
     };

@@ -30,7 +30,7 @@ static void append_actions(struct rt_buffer *kind)
     rt_buffer_append_string(kind, "console");
 }
 
-static void append_kind_of_word(const char *word, size_t size, struct rt_buffer *kind)
+void docs_completion_append_kind_of_word(const char *word, size_t size, struct rt_buffer *kind)
 {
     static const struct {
         const char *word;
@@ -52,13 +52,13 @@ static void append_kind_of_word(const char *word, size_t size, struct rt_buffer 
         rt_buffer_append_byte(kind, (uint8_t)(word[i] == '|' ? ' ' : word[i]));
 }
 
-static void append_kind_of_option(const struct rt_option *option, struct rt_buffer *kind)
+void docs_completion_append_kind(const struct rt_option *option, struct rt_buffer *kind)
 {
     const char *argument = rt_option_argument(option);
 
     if (option->type != RT_OPTION_ENUM) {
         if (!islower((unsigned char)*argument))
-            append_kind_of_word(argument, strlen(argument), kind);
+            docs_completion_append_kind_of_word(argument, strlen(argument), kind);
         return;
     }
     for (size_t i = 0; option->names[i]; i++)
@@ -71,7 +71,7 @@ static void append_flags(const struct rt_option_command *command, void *ctx)
     size_t n_list = rt_option_command_list(command, list);
     struct rt_buffer *script = ctx;
 
-    rt_buffer_printf(script, "    '%s') words='", command->name);
+    rt_buffer_printf(script, "    '%s') flags='", command->name);
     for (size_t i = 0; i < n_list; i++) {
         if (list[i]->letter)
             rt_buffer_printf(script, "-%c ", list[i]->letter);
@@ -93,7 +93,7 @@ static void append_values(const struct rt_option_command *command, void *ctx)
         if (list[i]->letter)
             rt_buffer_printf(script, " | '%s -%c'", command->name, list[i]->letter);
         rt_buffer_append_string(script, ") kind='");
-        append_kind_of_option(list[i], script);
+        docs_completion_append_kind(list[i], script);
         rt_buffer_append_string(script, "' ;;\n");
     }
 }
@@ -112,7 +112,7 @@ static void append_arguments(const struct rt_option_command *command, void *ctx)
             rt_buffer_printf(script, "    '%s '[0-9]*) kind='", command->name);
         else
             rt_buffer_printf(script, "    '%s %u') kind='", command->name, number++);
-        append_kind_of_word(word, size, script);
+        docs_completion_append_kind_of_word(word, size, script);
         rt_buffer_append_string(script, "' ;;\n");
         word += strcspn(word, " ");
         word += strspn(word, " [");
@@ -121,14 +121,14 @@ static void append_arguments(const struct rt_option_command *command, void *ctx)
 
 /* ---- the script ------------------------------------------------------------------------------ */
 
-static const char head[] =
-    "# bash completion of the commands of Redistinto, made from their option tables.\n"
-    "\n"
-    "# _redistinto_flags COMMAND: all of its options, in `words`.\n"
-    "_redistinto_flags() {\n"
-    "    case $1 in\n";
+static const char bash_title[] =
+    "# bash completion of the commands of Redistinto, made from their option tables.\n\n";
 
-static const char before_values[] = "    *) words='' ;;\n"
+static const char head[] = "# _redistinto_flags COMMAND: all of its options, in `flags`.\n"
+                           "_redistinto_flags() {\n"
+                           "    case $1 in\n";
+
+static const char before_values[] = "    *) flags='' ;;\n"
                                     "    esac\n"
                                     "}\n"
                                     "\n"
@@ -153,9 +153,7 @@ static const char before_verbs[] = "    *) kind='' ;;\n"
                                    "\n"
                                    "_redistinto_verbs='";
 
-static const char tail[] =
-    "'\n"
-    "\n"
+static const char bash_tail[] =
     "# _redistinto_reply KIND CURRENT\n"
     "_redistinto_reply() {\n"
     "    case $1 in\n"
@@ -176,7 +174,7 @@ static const char tail[] =
     "# host:port; an address is put together again.\n"
     "_redistinto() {\n"
     "    local command=${COMP_WORDS[0]##*/} current=${COMP_WORDS[COMP_CWORD]}\n"
-    "    local verb='' only_words='' words='' kind='' word colon=''\n"
+    "    local verb='' only_words='' flags='' kind='' word colon=''\n"
     "    local -a given=()\n"
     "    local -i i=0 n=0\n"
     "    COMPREPLY=()\n"
@@ -215,7 +213,7 @@ static const char tail[] =
     "    done\n"
     "    if [[ $current == -* && ! $only_words ]]; then\n"
     "        _redistinto_flags \"$command\"\n"
-    "        _redistinto_reply \"$words\" \"$current\"\n"
+    "        _redistinto_reply \"$flags\" \"$current\"\n"
     "    elif [[ ! $verb ]]; then\n"
     "        _redistinto_reply \"$_redistinto_verbs\" \"$current\"\n"
     "    else\n"
@@ -226,7 +224,71 @@ static const char tail[] =
     "\n"
     "complete -F _redistinto";
 
-void docs_completion_append_bash(struct rt_buffer *script)
+static const char zsh_title[] =
+    " redistinto-coordinator redistinto-instance redistinto-esi\n"
+    "# zsh completion of the commands of Redistinto, made from their option tables.\n\n";
+
+static const char zsh_tail[] =
+    "# _redistinto_reply KIND\n"
+    "_redistinto_reply() {\n"
+    "    case $1 in\n"
+    "    @files) _files ;;\n"
+    "    @directories) _files -/ ;;\n"
+    "    *) compadd -- ${=1} ;;\n"
+    "    esac\n"
+    "}\n"
+    "\n"
+    "# The words before the cursor: which command it is, how many of its words are there, and\n"
+    "# whether an option waits for its value.\n"
+    "_redistinto_complete() {\n"
+    "    emulate -L zsh\n"
+    "    local command=${words[1]:t} verb='' only_words='' flags='' kind='' word\n"
+    "    local -i i=2 n=0\n"
+    "    [[ $command == redistinto ]] || verb=none\n"
+    "    while ((i < CURRENT)); do\n"
+    "        word=${words[i]}\n"
+    "        ((i += 1))\n"
+    "        if [[ -n $only_words || $word != -?* ]]; then\n"
+    "            if [[ -n $verb ]]; then\n"
+    "                ((n += 1))\n"
+    "            else\n"
+    "                verb=$word command+=\" $word\"\n"
+    "            fi\n"
+    "        elif [[ $word == -- ]]; then\n"
+    "            only_words=yes\n"
+    "        elif [[ $word != *=* ]] && _redistinto_value \"$command\" \"$word\"; then\n"
+    "            if ((i >= CURRENT)); then\n"
+    "                _redistinto_reply \"$kind\"\n"
+    "                return\n"
+    "            fi\n"
+    "            ((i += 1))\n"
+    "        fi\n"
+    "    done\n"
+    "    word=${words[CURRENT]}\n"
+    "    if [[ -z $only_words && $word == --*=* ]]; then\n"
+    "        _redistinto_value \"$command\" \"${word%%=*}\" && compset -P '*=' &&\n"
+    "            _redistinto_reply \"$kind\"\n"
+    "    elif [[ -z $only_words && $word == -* ]]; then\n"
+    "        _redistinto_flags \"$command\"\n"
+    "        _redistinto_reply \"$flags\"\n"
+    "    elif [[ -z $verb ]]; then\n"
+    "        _redistinto_reply \"$_redistinto_verbs\"\n"
+    "    else\n"
+    "        _redistinto_argument \"$command\" \"$n\"\n"
+    "        _redistinto_reply \"$kind\"\n"
+    "    fi\n"
+    "}\n"
+    "\n"
+    "# Loaded by its name from $fpath, or read with `source`.\n"
+    "if [[ ${funcstack[1]} == _redistinto ]]; then\n"
+    "    _redistinto_complete \"$@\"\n"
+    "else\n"
+    "    compdef _redistinto_complete redistinto redistinto-coordinator redistinto-instance \\\n"
+    "        redistinto-esi\n"
+    "fi\n";
+
+/* What both shells read alike. */
+static void append_tables(struct rt_buffer *script)
 {
     rt_buffer_append_string(script, head);
     docs_commands_each(append_flags, script);
@@ -235,12 +297,32 @@ void docs_completion_append_bash(struct rt_buffer *script)
     rt_buffer_append_string(script, before_arguments);
     docs_commands_each(append_arguments, script);
     rt_buffer_append_string(script, before_verbs);
+    docs_completion_append_verbs(script);
+    rt_buffer_append_string(script, "'\n\n");
+}
+
+void docs_completion_append_verbs(struct rt_buffer *script)
+{
     for (size_t i = 0; i < cli_n_verbs; i++)
         rt_buffer_printf(script, "%s%s", i > 0 ? " " : "", cli_verbs[i]->name);
-    rt_buffer_append_string(script, tail);
+}
+
+void docs_completion_append_bash(struct rt_buffer *script)
+{
+    rt_buffer_append_string(script, bash_title);
+    append_tables(script);
+    rt_buffer_append_string(script, bash_tail);
     for (size_t i = 0; i < DOCS_N_BINARIES; i++)
         rt_buffer_printf(script, " %s", docs_commands_binaries[i]->name);
     rt_buffer_append_byte(script, '\n');
+}
+
+void docs_completion_append_zsh(struct rt_buffer *script)
+{
+    rt_buffer_append_string(script, "#compdef redistinto");
+    rt_buffer_append_string(script, zsh_title);
+    append_tables(script);
+    rt_buffer_append_string(script, zsh_tail);
 }
 
 static void append_literal(struct rt_bytes text, struct rt_buffer *source)
@@ -263,14 +345,22 @@ static void append_literal(struct rt_bytes text, struct rt_buffer *source)
         rt_buffer_append_byte(source, '"');
 }
 
-void docs_completion_append_source(struct rt_buffer *source)
+static void append_script(const char *name, void (*append)(struct rt_buffer *script),
+                          struct rt_buffer *source)
 {
     struct rt_buffer script = {0};
 
-    docs_completion_append_bash(&script);
-    rt_buffer_append_string(source, "#include \"cli/completion.h\"\n\nconst char "
-                                    "cli_completion_bash[] =");
+    append(&script);
+    rt_buffer_printf(source, "\nconst char cli_completion_%s[] =", name);
     append_literal(rt_buffer_bytes(&script), source);
     rt_buffer_append_string(source, ";\n");
     rt_buffer_deinit(&script);
+}
+
+void docs_completion_append_source(struct rt_buffer *source)
+{
+    rt_buffer_append_string(source, "#include \"cli/completion.h\"\n");
+    append_script("bash", docs_completion_append_bash, source);
+    append_script("zsh", docs_completion_append_zsh, source);
+    append_script("fish", docs_completion_append_fish, source);
 }

@@ -19,6 +19,8 @@ static bool append(int argc, char **argv, struct rt_buffer *text)
         {"reasons", docs_reference_append_reasons},
         {"limits", docs_limits_append},
         {"completion", docs_completion_append_bash},
+        {"completion-zsh", docs_completion_append_zsh},
+        {"completion-fish", docs_completion_append_fish},
         {"completion-source", docs_completion_append_source},
     };
     const struct rt_option_command *command;

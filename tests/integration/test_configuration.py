@@ -434,7 +434,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
                 (["redistinto", "esi", "dead"], ["deadlock"]),
                 (["redistinto", "esi", "co"], ["continue", "continuar", "console"]),
                 (["redistinto-esi", "s"], ["serve"]),
-                (["redistinto", "completion", ""], ["bash"])):
+                (["redistinto", "completion", ""], ["bash", "zsh", "fish"])):
             self.assertEqual(self.complete(*words), expected, words)
 
     def test_files_and_directories(self):
@@ -457,6 +457,98 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
     def test_it_is_what_is_installed(self):
         self.assertEqual((BUILD / "docs" / "redistinto").read_bytes(), self.script.read_bytes())
+
+
+class OtherShells(ConfigurationCase):
+    """zsh and fish complete the same, by their own scripts."""
+
+    # zsh completes on a terminal only: what its functions would be asked to add is printed.
+    DRIVE_ZSH = '''
+compdef() { [[ $1 == _redistinto_complete ]] || exit 1; }
+compadd() { shift; print -rl -- "${(@M)@:#${PREFIX}*}"; }
+compset() { PREFIX=${PREFIX#*=}; }
+_files() {
+    local only=file
+    [[ $1 == -/ ]] && only=directory
+    print -r -- "<$only>"
+}
+source "$1" || exit 1
+shift
+words=("$@") CURRENT=$# PREFIX=${@[-1]}
+_redistinto_complete
+'''
+
+    def script_of(self, shell):
+        if shutil.which(shell) is None:
+            self.skipTest(f"{shell} is missing")
+        path = self.directory / shell
+        path.write_bytes(run("redistinto", "completion", shell).out)
+        self.assertEqual(subprocess.run([shell, "-n", path], capture_output=True, check=False,
+                                        timeout=40).stderr, b"")
+        return path
+
+    def zsh(self, script, *words):
+        done = subprocess.run(["zsh", "-f", "-c", self.DRIVE_ZSH, "zsh", script, *words],
+                              cwd=self.directory, capture_output=True, check=False, timeout=40)
+        self.assertEqual(done.stderr, b"", words)
+        return [line for line in done.stdout.decode().splitlines() if line]
+
+    def fish(self, script, *words):
+        environment = {**os.environ, "HOME": str(self.directory), "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(["fish", "--no-config", "-c",
+                               f"source {script}; complete -C $argv[1]", " ".join(words)],
+                              cwd=self.directory, capture_output=True, check=False, timeout=40,
+                              env=environment)
+        self.assertEqual(done.stderr, b"", words)
+        return [line.split("\t")[0] for line in done.stdout.decode().splitlines()]
+
+    def check(self, complete):
+        verbs = run("redistinto").text().partition("\nVerbs:\n")[2]
+        listed = re.findall(r"^  (\w+)  ", verbs, re.M)
+        self.assertEqual(sorted(complete("redistinto", "")), sorted(listed))
+        self.assertEqual(complete("/somewhere/redistinto", "stat"), ["status"])
+        self.assertEqual(complete("redistinto", "--coordinator", "h:7400", "-o", "json", "inst"),
+                         ["instances"])
+        self.assertEqual(complete("redistinto", "--", "stat"), ["status"])
+        self.assertEqual(complete("redistinto-coordinator", "--", "--"), [])
+        for words, expected in (
+                (["redistinto", "-o", ""], ["json", "text"]),
+                (["redistinto", "keys", "--output", "j"], ["json"]),
+                (["redistinto", "dev", "--profile", ""], ["classic", "default"]),
+                (["redistinto-coordinator", "--lease", "3s", "--locking", "req"], ["required"]),
+                (["redistinto-instance", "--log-level", "w"], ["warning"]),
+                (["redistinto-instance", "--entries", ""], []),
+                (["redistinto", "completion", ""], ["bash", "fish", "zsh"])):
+            self.assertEqual(sorted(complete(*words)), expected, words)
+        for command in (*([program] for program in BINARIES),
+                        *(["redistinto", verb] for verb in listed)):
+            text = run(*command, "--help").text()
+            options = re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", text, re.M)
+            self.assertEqual(sorted(complete(*command, "--")), sorted(options), command)
+
+    def test_zsh(self):
+        script = self.script_of("zsh")
+        self.check(lambda *words: self.zsh(script, *words))
+        self.assertEqual(self.zsh(script, "redistinto", "dev", "--profile=cl"), ["classic"])
+        for words in (["redistinto", "--config", "a"], ["redistinto-esi", "run", "a"],
+                      ["redistinto-esi", "run", "x", "y", "a"]):
+            self.assertEqual(self.zsh(script, *words), ["<file>"], words)
+        self.assertEqual(self.zsh(script, "redistinto-instance", "--data-dir", "a"),
+                         ["<directory>"])
+        self.assertEqual((BUILD / "docs" / "_redistinto").read_bytes(), script.read_bytes())
+
+    def test_fish(self):
+        script = self.script_of("fish")
+        (self.directory / "another").mkdir()
+        (self.directory / "afile").touch()
+        self.check(lambda *words: self.fish(script, *words))
+        self.assertEqual(self.fish(script, "redistinto", "dev", "--profile=cl"),
+                         ["--profile=classic"])
+        for words in (["redistinto", "--config", "a"], ["redistinto-esi", "run", "a"],
+                      ["redistinto-esi", "run", "x", "y", "a"]):
+            self.assertEqual(sorted(self.fish(script, *words)), ["afile", "another/"], words)
+        self.assertEqual(self.fish(script, "redistinto-instance", "--data-dir", "a"), ["another/"])
+        self.assertEqual((BUILD / "docs" / "redistinto.fish").read_bytes(), script.read_bytes())
 
 
 class Manual(ConfigurationCase):

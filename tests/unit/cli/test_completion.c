@@ -17,6 +17,8 @@ static void expect(enum cli_output output, const char *shell, enum model_exit ex
 
     streams_open(&streams);
     streams.context.completion_bash = "a \"script\"\n";
+    streams.context.completion_zsh = "of zsh\n";
+    streams.context.completion_fish = "of fish\n";
     streams.context.common.output = output;
     streams.context.verb = "completion";
     cr_assert_eq(cli_completion_verb.run(&streams.context, arguments, NULL), exit);
@@ -35,8 +37,11 @@ Test(completion, script)
 
 Test(completion, other_shells)
 {
+    expect(CLI_OUTPUT_TEXT, "zsh", MODEL_EXIT_OK, "of zsh\n", "");
+    expect(CLI_OUTPUT_TEXT, "fish", MODEL_EXIT_OK, "of fish\n", "");
     expect(CLI_OUTPUT_TEXT, "csh", MODEL_EXIT_USAGE, "",
-           "redistinto: completion: there is no script for 'csh' (bash) (INVALID_ARGUMENT)\n");
+           "redistinto: completion: there is no script for 'csh' (bash, zsh, fish) "
+           "(INVALID_ARGUMENT)\n");
 }
 
 Test(completion, output_that_cannot_be_written)
