@@ -98,17 +98,19 @@ static const struct rt_option options[] = {
     },
 };
 
-/* Of `serve`, as they are written. */
+/* As they are written. */
 struct serving {
     const char *listen;
     int policy;
     const char *alpha;
     const char *initial_estimate;
     const char *blocked;
+    bool shows_plan;
     bool is_paused;
 };
 
-#define SERVE_GROUP "Serve"
+#define PLANNER_GROUP "Planner"
+#define SERVE_GROUP   "Serve"
 
 static const struct rt_option serve_options[] = {
     {
@@ -121,9 +123,16 @@ static const struct rt_option serve_options[] = {
         .offset = offsetof(struct serving, listen),
     },
     {
+        .name = "paused",
+        .type = RT_OPTION_FLAG,
+        .group = SERVE_GROUP,
+        .help = "Begin no line before `redistinto esi continue`.",
+        .offset = offsetof(struct serving, is_paused),
+    },
+    {
         .name = "planner",
         .type = RT_OPTION_ENUM,
-        .group = SERVE_GROUP,
+        .group = PLANNER_GROUP,
         .names = esi_policy_names,
         .initial = "parallel",
         .help = "Which ESI runs its next line: all at once, or one at a time by arrival, by the "
@@ -133,7 +142,7 @@ static const struct rt_option serve_options[] = {
     {
         .name = "alpha",
         .type = RT_OPTION_STRING,
-        .group = SERVE_GROUP,
+        .group = PLANNER_GROUP,
         .initial = "0.5",
         .argument = "FRACTION",
         .help = "Weight of the last burst in the next estimate, 0 to 1.",
@@ -142,7 +151,7 @@ static const struct rt_option serve_options[] = {
     {
         .name = "initial-estimate",
         .type = RT_OPTION_STRING,
-        .group = SERVE_GROUP,
+        .group = PLANNER_GROUP,
         .initial = "5",
         .argument = "LINES",
         .help = "Estimate of a new ESI, 0 to 1000000 lines.",
@@ -151,18 +160,18 @@ static const struct rt_option serve_options[] = {
     {
         .name = "blocked",
         .type = RT_OPTION_STRING,
-        .group = SERVE_GROUP,
+        .group = PLANNER_GROUP,
         .argument = "KEYS",
         .help = "Keys with commas between them, locked from the start by a session named system "
-                "until they are unblocked.",
+                "until they are unblocked; run: until every script that is left waits.",
         .offset = offsetof(struct serving, blocked),
     },
     {
-        .name = "paused",
+        .name = "trace",
         .type = RT_OPTION_FLAG,
-        .group = SERVE_GROUP,
-        .help = "Begin no line before `redistinto esi continue`.",
-        .offset = offsetof(struct serving, is_paused),
+        .group = PLANNER_GROUP,
+        .help = "Run: what the planner does, as lines among the results.",
+        .offset = offsetof(struct serving, shows_plan),
     },
 };
 
@@ -178,6 +187,7 @@ static const char *const examples[] = {
     "redistinto-esi run checks.esi -o json --timeout 1m",
     "redistinto-esi run load.esi --seed 7          # what it draws is the same each time",
     "redistinto-esi run checks.esi --junit checks.xml --report checks.json",
+    "redistinto-esi run *.esi --planner sjf-cd --initial-estimate 3 --trace",
     "redistinto-esi serve --planner sjf-cd --blocked orders/17,orders/18 --paused",
     NULL,
 };
@@ -188,7 +198,8 @@ const struct rt_option_command esi_options_command = {
     .usage = "run|serve [SCRIPT...]",
     .summary = "run scripts of statements, or serve those who hand some over",
     .description = "run: runs scripts of statements at the same time, each in a session of its "
-                   "own. Exit codes: 0 all succeeded, 1 one failed, 2 usage or parse error, 5 "
+                   "own, or line by line as a planner decides. Exit codes: 0 all succeeded, 1 one "
+                   "failed, 2 usage or parse error, 5 "
                    "coordinator unavailable, 130 interrupted. serve: takes scripts over, runs them "
                    "as its planner decides, and prints their results; `redistinto esi` hands "
                    "scripts over and looks after them. It ends at SIGTERM, which ends the scripts "
@@ -272,6 +283,12 @@ static enum rt_code take_serving(const struct serving *serving, struct esi_optio
     ret_options->planner.policy = (enum esi_policy)serving->policy;
     ret_options->blocked = serving->blocked;
     ret_options->is_paused = serving->is_paused;
+    ret_options->shows_plan = serving->shows_plan;
+    ret_options->is_planned =
+        serving->policy != ESI_POLICY_PARALLEL || serving->blocked || serving->shows_plan;
+    if (code == RT_OK && ret_options->is_planned && ret_options->n_scripts > ESI_PLANNER_LIVE_MAX)
+        return rt_fail(err, RT_INVALID_ARGUMENT, "%zu scripts, valid are 1 to %d under a planner",
+                       ret_options->n_scripts, ESI_PLANNER_LIVE_MAX);
     ret_options->service.listen = serving->listen;
     ret_options->service.log_level = ret_options->log_level;
     return code;

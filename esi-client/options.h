@@ -41,10 +41,12 @@ struct esi_options {
     enum rt_log_level log_level;
     const char *const *scripts; /* RUN: paths, "-" = standard input */
     size_t n_scripts;
-    struct esi_planner_config planner;  /* SERVE, as what follows */
-    struct host_service_config service; /* without data_dir */
+    struct esi_planner_config planner;
     const char *blocked;                /* keys with commas between them; NULL = none */
-    bool is_paused;
+    bool shows_plan;                    /* RUN: what the planner does is among the results */
+    bool is_planned;                    /* RUN: one of these three says more than all at once */
+    struct host_service_config service; /* SERVE; without data_dir */
+    bool is_paused;                     /* SERVE */
 };
 
 /* For the manual and completion. */

@@ -127,6 +127,43 @@ static void follow_locks(struct esi_planner *planner, struct esi *esi, const str
     esi->repeats = esi->repeats && line->kind == ESI_LINE_BLOCKED;
 }
 
+/* Its line, or its end, will tell who gets the key. */
+static bool will_tell(const struct esi_planner *planner, const struct esi_key *key)
+{
+    const struct esi *holder =
+        key->holder == ESI_KEY_NOBODY ? NULL : esi_plan_find(planner, key->holder);
+
+    return holder && (holder->has_line || holder->plan.is_ending);
+}
+
+void esi_planner_woken(struct esi_planner *planner, uint32_t id)
+{
+    struct esi *esi = esi_plan_find(planner, id);
+    struct esi_key *key = esi ? esi->wait.key : NULL;
+
+    if (!key || !esi->waits_by_line ||
+        (key->holder == ESI_KEY_NOBODY && key->woken != ESI_KEY_NOBODY))
+        return;
+    if (will_tell(planner, key)) {
+        esi->is_called = true;
+        return;
+    }
+    esi_plan_wake(planner, esi);
+    esi_keys_tidy(&planner->keys, key);
+}
+
+/* A line or an ESI ended, and did not free what the coordinator says is free. */
+static void hear_calls(struct esi_planner *planner)
+{
+    for (struct esi *esi = planner->by_id; esi; esi = esi->hh.next) {
+        bool is_called = esi->is_called;
+
+        esi->is_called = false;
+        if (is_called)
+            esi_planner_woken(planner, esi->plan.id);
+    }
+}
+
 void esi_planner_line_done(struct esi_planner *planner, uint32_t id, const struct esi_line *line)
 {
     struct esi *esi = esi_plan_find(planner, id);
@@ -150,18 +187,7 @@ void esi_planner_line_done(struct esi_planner *planner, uint32_t id, const struc
     } else {
         rt_list_push_back(&planner->idle, &esi->place);
     }
-}
-
-void esi_planner_woken(struct esi_planner *planner, uint32_t id)
-{
-    struct esi *esi = esi_plan_find(planner, id);
-    struct esi_key *key = esi ? esi->wait.key : NULL;
-
-    if (!key || !esi->waits_by_line ||
-        (key->holder == ESI_KEY_NOBODY && key->woken != ESI_KEY_NOBODY))
-        return;
-    esi_plan_wake(planner, esi);
-    esi_keys_tidy(&planner->keys, key);
+    hear_calls(planner);
 }
 
 void esi_planner_opened(struct esi_planner *planner, uint32_t id)
@@ -191,6 +217,7 @@ void esi_planner_ended(struct esi_planner *planner, uint32_t id)
     esi_plan_pass_on(planner, esi);
     while ((node = rt_list_pop_front(&esi->held)))
         esi_plan_free_key(planner, RT_LIST_ENTRY(node, struct esi_key, held));
+    hear_calls(planner);
 }
 
 void esi_planner_forget(struct esi_planner *planner, uint32_t id)
@@ -308,6 +335,14 @@ enum rt_code esi_planner_unblock(struct esi_planner *planner, struct rt_bytes na
     esi_plan_wake(planner, RT_CONTAINER_OF(first, struct esi, wait));
     esi_keys_tidy(&planner->keys, key);
     return RT_OK;
+}
+
+void esi_planner_give_back(struct esi_planner *planner, struct rt_bytes name)
+{
+    struct esi_key *key = esi_keys_find(&planner->keys, name);
+
+    if (key && key->holder == ESI_PLANNER_SYSTEM)
+        esi_plan_free_key(planner, key);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

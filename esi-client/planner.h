@@ -150,8 +150,9 @@ bool esi_planner_next(struct esi_planner *planner, struct esi_order *ret_order);
 /* What came of the line that was ordered. */
 void esi_planner_line_done(struct esi_planner *planner, uint32_t id, const struct esi_line *line);
 
-/* The coordinator says that the key this ESI waits for may be had. Ignored unless it is BLOCKED,
- * and while the key is for another who was woken first. */
+/* The coordinator says that the key this ESI waits for may be had. Ignored unless it waits for one,
+ * and while the key is for another who was woken first; kept for later while the line of its holder
+ * that must have freed it is not done, so that it does not matter which of the two comes first. */
 void esi_planner_woken(struct esi_planner *planner, uint32_t id);
 
 /* Its session is closed, of whatever reason: FINISHED, its keys are free. */
@@ -187,6 +188,10 @@ RT_MUST_USE enum rt_code esi_planner_block_at_start(struct esi_planner *planner,
  * waits for the key, and it was not blocked at start. */
 RT_MUST_USE enum rt_code esi_planner_unblock(struct esi_planner *planner, struct rt_bytes key,
                                              uint32_t *ret_id, struct rt_error *err);
+
+/* The system owner frees its key as a STORE would: the first waiter becomes READY. Does nothing
+ * when somebody else holds it, or nobody. */
+void esi_planner_give_back(struct esi_planner *planner, struct rt_bytes key);
 
 /* ---- looking --------------------------------------------------------------------------------- */
 

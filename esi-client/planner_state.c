@@ -68,6 +68,7 @@ void esi_plan_end_wait(struct esi *esi)
     esi_keys_leave(&esi->wait);
     esi->repeats = esi->repeats || esi->waits_by_line;
     esi->waits_by_line = false;
+    esi->is_called = false;
 }
 
 void esi_plan_wake(struct esi_planner *planner, struct esi *esi)

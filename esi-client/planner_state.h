@@ -19,9 +19,10 @@ struct esi {
     struct rt_list place; /* in `ready`, `idle` or `to_end` */
     struct rt_list held;  /* esi_key.held, in the order in which it got them */
     struct esi_wait wait;
-    bool waits_by_line;        /* not by a person's order */
-    bool repeats;              /* its next line is the GET that blocked */
-    uint64_t line_ticket;      /* of that GET */
+    bool waits_by_line;   /* not by a person's order */
+    bool is_called;       /* the coordinator's word came while the holder's line is under way */
+    bool repeats;         /* its next line is the GET that blocked */
+    uint64_t line_ticket; /* of that GET */
     struct esi_key *woken_for; /* NULL: for none */
     bool has_line;             /* ordered and not done */
     bool ends;                 /* ordered to, or by itself */

@@ -228,6 +228,36 @@ void esi_report_run(const struct esi_report_script *scripts, size_t n_scripts, u
     rt_buffer_append_byte(buffer, '\n');
 }
 
+void esi_report_event_text(const char *script, const struct esi_event *event,
+                           struct rt_buffer *buffer)
+{
+    rt_buffer_printf(buffer, "planner %llu: ", (unsigned long long)event->clock);
+    (void)esi_text_append(buffer, rt_bytes_of_string(script));
+    rt_buffer_printf(buffer, " %s", esi_event_kind_name(event->kind));
+    if (event->kind == ESI_EVENT_BLOCKED) {
+        rt_buffer_append_string(buffer, " on ");
+        (void)esi_text_append(buffer, event->key);
+    }
+    rt_buffer_printf(buffer, " estimate=%g\n", event->estimate);
+}
+
+void esi_report_event_json(const char *script, const struct esi_event *event,
+                           struct rt_buffer *buffer)
+{
+    struct rt_json json;
+
+    rt_json_init(&json, buffer);
+    rt_json_object_begin(&json, NULL);
+    rt_json_string(&json, "event", esi_event_kind_name(event->kind));
+    rt_json_string(&json, "script", script);
+    rt_json_u64(&json, "clock", event->clock);
+    rt_json_double(&json, "estimate", event->estimate);
+    if (event->kind == ESI_EVENT_BLOCKED)
+        rt_json_bytes(&json, "key", event->key);
+    rt_json_object_end(&json);
+    rt_buffer_append_byte(buffer, '\n');
+}
+
 enum model_exit esi_report_exit(const struct esi_summary *summary)
 {
     if (summary->state == ESI_SCRIPT_OK)

@@ -7,6 +7,7 @@
 #ifndef ESI_REPORT_H
 #define ESI_REPORT_H
 
+#include "esi-client/planner.h"
 #include "esi-client/runner.h"
 #include "runtime/model/exit.h"
 
@@ -43,6 +44,15 @@ struct esi_report_script {
  * message, lock_lost, duration_us and the run's seed. */
 void esi_report_run(const struct esi_report_script *scripts, size_t n_scripts, uint64_t seed,
                     struct rt_buffer *buffer);
+
+/* planner clock: script event … */
+void esi_report_event_text(const char *script, const struct esi_event *event,
+                           struct rt_buffer *buffer);
+
+/* Always: event, script, clock (lines run so far, of all scripts), estimate (what is left of it);
+ * key where it blocked. */
+void esi_report_event_json(const char *script, const struct esi_event *event,
+                           struct rt_buffer *buffer);
 
 /* OK, FAILED, UNAVAILABLE (no session came about), AUTHENTICATION or INTERRUPTED. */
 enum model_exit esi_report_exit(const struct esi_summary *summary);

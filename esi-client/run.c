@@ -1,7 +1,7 @@
 /*
  * Running scripts: see run.h. Each script has a runner and a host of its own. Results leave the
- * runners under their locks into one queue; the loop thread formats and prints them and ends the
- * process when every script is done.
+ * runners under their locks into one queue; the loop thread formats and prints them, tells the
+ * planner if there is one, and ends the process when every script is done.
  */
 #include "esi-client/run.h"
 
@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "esi-client/planned.h"
 #include "esi-client/report.h"
 #include "esi-client/run_report.h"
 #include "esi-client/runner.h"
+#include "esi-client/text.h"
 #include "runtime/base/alloc.h"
 #include "runtime/host/host.h"
 #include "runtime/model/exit.h"
@@ -26,9 +28,13 @@ struct job {
     struct esi_script *script; /* owned */
     struct esi_runner *runner; /* owned */
     struct host *host;         /* owned */
-    struct rt_list results;    /* esi_result.link, under run.lock */
-    bool is_done;              /* under run.lock */
-    bool is_reported;          /* loop thread */
+    struct rt_list results;    /* esi_result.link, under run.lock, as what follows */
+    bool has_news;
+    bool is_open;
+    bool has_turn;
+    bool is_last;
+    bool is_done;
+    bool is_reported; /* loop thread */
 };
 
 struct run {
@@ -40,6 +46,10 @@ struct run {
     size_t n_results;
     uint64_t seed;
     struct esi_run_report report;
+    struct esi_planned *planned; /* owned; NULL: all at once */
+    bool has_started;            /* the runners are there */
+    bool is_blocked_lost;        /* the blocked keys were not there for the scripts */
+    bool is_stopped;
     pthread_mutex_t lock;
     struct rpc_job output_job;
     bool is_interrupted;
@@ -75,6 +85,12 @@ static void runner_start(void *runner, void *argument)
     esi_runner_start(runner);
 }
 
+static void runner_grant(void *runner, void *argument)
+{
+    (void)argument;
+    esi_runner_grant(runner);
+}
+
 static void runner_stop(void *runner, void *argument)
 {
     (void)argument;
@@ -105,7 +121,7 @@ static void show_progress(const struct run *run)
 
 static void stop_scripts(struct run *run)
 {
-    for (size_t i = 0; i < run->n_jobs; i++)
+    for (size_t i = 0; i < run->n_jobs && run->has_started; i++)
         host_step(run->jobs[i].host, runner_stop, NULL);
 }
 
@@ -129,13 +145,12 @@ static void print(struct run *run, struct rt_buffer *line)
     rt_buffer_reset(line);
 }
 
-static void print_results(struct run *run, struct job *job, struct rt_list *results)
+static void print_results(struct run *run, struct job *job, const struct rt_list *results)
 {
     struct rt_buffer line = {0};
-    struct rt_list *node;
 
-    while ((node = rt_list_pop_front(results))) {
-        struct esi_result *result = RT_LIST_ENTRY(node, struct esi_result, link);
+    rt_list_for_each (node, results) {
+        const struct esi_result *result = RT_LIST_ENTRY(node, struct esi_result, link);
 
         if (run->options->format == ESI_FORMAT_JSON)
             esi_report_json(job->script->name, result, &line);
@@ -143,7 +158,6 @@ static void print_results(struct run *run, struct job *job, struct rt_list *resu
             esi_report_text(job->script->name, result, &line);
         print(run, &line);
         esi_run_report_add(&run->report, (size_t)(job - run->jobs), result);
-        (void)esi_result_free(result);
         run->n_results++;
     }
     rt_buffer_deinit(&line);
@@ -163,36 +177,139 @@ static void report_end(struct run *run, struct job *job)
     run->n_reported++;
 }
 
+/* ---- the planner ---- */
+
+static void print_event(struct run *run, const struct esi_event *event)
+{
+    const char *script = run->jobs[event->id - 1].script->name;
+    struct rt_buffer line = {0};
+
+    if (run->options->format == ESI_FORMAT_JSON)
+        esi_report_event_json(script, event, &line);
+    else
+        esi_report_event_text(script, event, &line);
+    print(run, &line);
+    rt_buffer_deinit(&line);
+}
+
+/* Nothing but a person can help: it has to be said, and the scripts go on waiting. */
+static void print_deadlock(struct run *run)
+{
+    size_t *numbers = rt_xalloc(run->n_jobs * sizeof(*numbers));
+    size_t n = esi_planned_take_deadlock(run->planned, numbers);
+    struct rt_buffer line = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        rt_buffer_append_byte(&line, ' ');
+        (void)esi_text_append(&line, rt_bytes_of_string(run->jobs[numbers[i]].script->name));
+    }
+    if (n > 0) {
+        clear_progress(run);
+        (void)fprintf(stderr, "redistinto-esi: deadlock:%s\n", rt_buffer_string(&line));
+    }
+    rt_buffer_deinit(&line);
+    (void)rt_free(numbers);
+}
+
+static void start_jobs(struct run *run);
+
+static void follow_plan(struct run *run)
+{
+    enum esi_planned_state state = esi_planned_state(run->planned);
+    struct esi_event *event;
+
+    if (state == ESI_PLANNED_READY && !run->has_started && !run->is_interrupted)
+        start_jobs(run);
+    if (state == ESI_PLANNED_LOST && !run->is_blocked_lost) {
+        run->is_blocked_lost = true;
+        clear_progress(run);
+        (void)fprintf(stderr, "redistinto-esi: --blocked: %s\n", esi_planned_failure(run->planned));
+    }
+    esi_planned_work(run->planned);
+    while ((event = esi_planned_take_event(run->planned))) {
+        if (run->options->shows_plan)
+            print_event(run, event);
+        (void)rt_free(event);
+    }
+    print_deadlock(run);
+}
+
+static bool is_done(struct run *run)
+{
+    if (run->has_started ? run->n_reported < run->n_jobs
+                         : !run->is_interrupted && !run->is_blocked_lost)
+        return false;
+    if (!run->planned)
+        return true;
+    esi_planned_end(run->planned);
+    return esi_planned_state(run->planned) == ESI_PLANNED_ENDED;
+}
+
 static void stop_if_done(struct run *run)
 {
-    if (run->n_reported < run->n_jobs)
+    if (run->is_stopped || !is_done(run))
         return;
+    run->is_stopped = true;
     clear_progress(run);
-    for (size_t i = 0; i < run->n_jobs; i++)
+    for (size_t i = 0; i < run->n_jobs && run->has_started; i++)
         host_stop(run->jobs[i].host);
+    if (run->planned)
+        esi_planned_halt(run->planned);
     rpc_runtime_stop(run->runtime);
 }
 
-static void print_new(struct rpc_job *output_job)
+/* ---- news ---- */
+
+static void hear(struct run *run, struct job *job)
+{
+    struct rt_list results = RT_LIST_INIT(results);
+    struct esi_drive_note note = {.results = &results};
+    struct rt_list *node;
+    bool has_news;
+
+    (void)pthread_mutex_lock(&run->lock);
+    has_news = job->has_news;
+    job->has_news = false;
+    rt_list_splice_back(&results, &job->results);
+    note.is_open = job->is_open;
+    note.has_turn = job->has_turn;
+    note.is_last = job->is_last;
+    note.is_done = job->is_done;
+    (void)pthread_mutex_unlock(&run->lock);
+
+    print_results(run, job, &results);
+    if (has_news && run->planned && !job->is_reported)
+        esi_planned_note(run->planned, (size_t)(job - run->jobs), &note);
+    while ((node = rt_list_pop_front(&results)))
+        (void)esi_result_free(RT_LIST_ENTRY(node, struct esi_result, link));
+    if (note.is_done && !job->is_reported)
+        report_end(run, job);
+}
+
+static void work(struct rpc_job *output_job)
 {
     struct run *run = RT_CONTAINER_OF(output_job, struct run, output_job);
 
-    for (size_t i = 0; i < run->n_jobs; i++) {
-        struct job *job = &run->jobs[i];
-        struct rt_list results = RT_LIST_INIT(results);
-        bool is_done;
-
-        (void)pthread_mutex_lock(&run->lock);
-        rt_list_splice_back(&results, &job->results);
-        is_done = job->is_done;
-        (void)pthread_mutex_unlock(&run->lock);
-
-        print_results(run, job, &results);
-        if (is_done && !job->is_reported)
-            report_end(run, job);
-    }
+    for (size_t i = 0; i < run->n_jobs && run->has_started; i++)
+        hear(run, &run->jobs[i]);
+    if (run->planned)
+        follow_plan(run);
     show_progress(run);
     stop_if_done(run);
+}
+
+static void wake(void *ctx)
+{
+    struct run *run = ctx;
+
+    rpc_runtime_post(run->runtime, &run->output_job, work);
+}
+
+static void grant(void *ctx, size_t number)
+{
+    const struct run *run = ctx;
+
+    host_step(run->jobs[number].host, runner_grant, NULL);
 }
 
 static void after_step(void *ctx)
@@ -200,19 +317,26 @@ static void after_step(void *ctx)
     struct job *job = ctx;
     struct run *run = job->run;
     struct esi_result *result;
+    const struct esi_summary *summary = esi_runner_summary(job->runner);
     bool is_done = esi_runner_is_done(job->runner);
+    bool has_turn = esi_runner_has_turn(job->runner);
     bool has_news;
 
     (void)pthread_mutex_lock(&run->lock);
-    has_news = is_done != job->is_done;
+    has_news =
+        is_done != job->is_done || summary->opened != job->is_open || has_turn != job->has_turn;
+    job->is_open = summary->opened;
+    job->has_turn = has_turn;
+    job->is_last = summary->state != ESI_SCRIPT_RUNNING;
     job->is_done = is_done;
     while ((result = esi_runner_take_result(job->runner))) {
         rt_list_push_back(&job->results, &result->link);
         has_news = true;
     }
+    job->has_news = job->has_news || has_news;
     (void)pthread_mutex_unlock(&run->lock);
     if (has_news)
-        rpc_runtime_post(run->runtime, &run->output_job, print_new);
+        wake(run);
 }
 
 /* ---- reading scripts ---- */
@@ -309,8 +433,10 @@ static void start_job(struct run *run, struct job *job)
     struct host_options host = {
         .runtime = run->runtime, .ops = &runner_ops, .after_step = after_step, .ctx = job};
     uint64_t client[2] = {rt_env_random(env), rt_env_random(env)};
-    struct esi_session_config config = {.statement_timeout_us =
-                                            run->options->statement_timeout_ms * 1000};
+    struct esi_session_config config = {
+        .statement_timeout_us = run->options->statement_timeout_ms * 1000,
+        .holds_turn = run->planned != NULL,
+    };
 
     name_session(job->script->name, config.name);
     (void)snprintf(config.coordinator_address, sizeof(config.coordinator_address), "%s",
@@ -318,9 +444,32 @@ static void start_job(struct run *run, struct job *job)
     memcpy(config.client_id.bytes, client, sizeof(config.client_id.bytes));
     job->runner = esi_runner_new(job->script, &config,
                                  esi_cursor_seed(run->seed, (size_t)(job - run->jobs)), env);
+    if (run->planned)
+        esi_runner_plan(job->runner);
     host.core = job->runner;
     job->host = host_new(&host);
-    host_step(job->host, runner_start, NULL);
+}
+
+static void start_jobs(struct run *run)
+{
+    for (size_t i = 0; i < run->n_jobs; i++)
+        start_job(run, &run->jobs[i]);
+    run->has_started = true;
+    for (size_t i = 0; i < run->n_jobs; i++)
+        host_step(run->jobs[i].host, runner_start, NULL);
+}
+
+static void start_planned(struct run *run)
+{
+    const struct esi_planned_setup setup = {
+        .options = run->options,
+        .runtime = run->runtime,
+        .wake = wake,
+        .grant = grant,
+        .ctx = run,
+    };
+
+    run->planned = esi_planned_new(&setup);
 }
 
 static void on_signal(int signum, void *ctx)
@@ -330,6 +479,7 @@ static void on_signal(int signum, void *ctx)
     (void)signum;
     run->is_interrupted = true;
     stop_scripts(run);
+    wake(run);
 }
 
 static int exit_code_of(const struct run *run)
@@ -340,6 +490,8 @@ static int exit_code_of(const struct run *run)
         return MODEL_EXIT_INTERRUPTED;
     if (run->has_output_failed)
         return MODEL_EXIT_FAILED;
+    if (!run->has_started)
+        return MODEL_EXIT_UNAVAILABLE;
     for (size_t i = 0; i < run->n_jobs; i++)
         worst =
             esi_report_exit_worse(worst, esi_report_exit(esi_runner_summary(run->jobs[i].runner)));
@@ -398,13 +550,17 @@ static int run_scripts(struct run *run)
     /* Before anything that a signal would leave behind; they are handled in rpc_runtime_run(). */
     if (rpc_runtime_on_interrupt(run->runtime, on_signal, run, &err) != RT_OK)
         rt_log(RT_LOG_WARNING, "event=no_signals error=\"%s\"", err.message);
-    for (size_t i = 0; i < run->n_jobs; i++)
-        start_job(run, &run->jobs[i]);
+    if (run->options->is_planned)
+        start_planned(run);
+    else
+        start_jobs(run);
     rpc_runtime_run(run->runtime);
 
-    if (!finish_report(run))
+    /* Where nothing began there is nothing to report. */
+    if (run->has_started && !finish_report(run))
         run->has_output_failed = true;
     exit_code = exit_code_of(run);
+    run->planned = esi_planned_free(run->planned);
     for (size_t i = 0; i < run->n_jobs; i++) {
         run->jobs[i].host = host_free(run->jobs[i].host);
         run->jobs[i].runner = esi_runner_free(run->jobs[i].runner);

@@ -54,8 +54,9 @@ SHELL_FILES = {
     "coordinator": {"main.c", "server.c", "server.h", "options.c", "options.h", "operation_log.c",
                     "operation_log.h"},
     "instance": {"main.c", "server.c", "server.h", "options.c", "options.h"},
-    "esi-client": {"client.c", "client.h", "main.c", "output.c", "output.h", "run.c", "run.h",
-                   "run_report.c", "run_report.h", "serve.c", "serve.h", "options.c", "options.h"},
+    "esi-client": {"client.c", "client.h", "main.c", "output.c", "output.h", "planned.c",
+                   "planned.h", "run.c", "run.h", "run_report.c", "run_report.h",
+                   "serve.c", "serve.h", "options.c", "options.h"},
 }
 # beginning of an include -> who may use it
 LIBRARIES = {

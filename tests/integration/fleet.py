@@ -190,6 +190,17 @@ class Script:
             if (self.results[-1]["line"], self.results[-1]["outcome"]) == (line, outcome):
                 return self.results[-1]
 
+    def wait_event(self, event):
+        """Reads up to an event of the planner; needs --trace."""
+        while True:
+            text = self.process.stdout.readline()
+            if not text:
+                raise AssertionError(f"the scripts ended before {event}: {self.results}\n"
+                                     f"{self.process.stderr.read().decode()}")
+            self.results.append(json.loads(text))
+            if self.results[-1].get("event") == event:
+                return self.results[-1]
+
     def wait(self):
         """Reads to the end; self.code is the exit status."""
         try:

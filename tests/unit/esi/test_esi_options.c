@@ -259,3 +259,116 @@ Test(options, help_is_printed_without_a_script)
     cr_assert_not_null(strstr(help, "run|serve [SCRIPT...]"));
     free(help);
 }
+
+/* ---- the planner ----------------------------------------------------------------------------- */
+
+Test(options, without_a_planner_all_run_at_once)
+{
+    parse_ok("run a.esi");
+    cr_expect_eq(esi.planner.policy, ESI_POLICY_PARALLEL);
+    cr_expect_eq(esi.planner.alpha, 0.5);
+    cr_expect_eq(esi.planner.initial_estimate, 5);
+    cr_expect_null(esi.blocked);
+    cr_expect_not(esi.is_planned);
+    finish();
+}
+
+Test(options, each_of_planner_blocked_and_trace_plans)
+{
+    parse_ok("run a.esi --planner hrrn --alpha 0.25 --initial-estimate 3.5");
+    cr_expect_eq(esi.planner.policy, ESI_POLICY_HRRN);
+    cr_expect_eq(esi.planner.alpha, 0.25);
+    cr_expect_eq(esi.planner.initial_estimate, 3.5);
+    cr_expect(esi.is_planned);
+    parse_ok("run a.esi --blocked k,l");
+    cr_expect(esi.is_planned);
+    parse_ok("run a.esi --trace");
+    cr_expect(esi.is_planned && esi.shows_plan);
+    finish();
+}
+
+Test(options, ranges_of_alpha_and_estimate)
+{
+    static const char *const wrong[] = {"-0.1", "1.1", "x", "0x1", "1e0", "nan", "0.5.5", "."};
+    char line[128];
+
+    parse_ok("run a.esi --alpha 0 --initial-estimate 0");
+    parse_ok("run a.esi --alpha 1 --initial-estimate 1000000");
+    for (size_t i = 0; i < RT_ARRAY_SIZE(wrong); i++) {
+        (void)snprintf(line, sizeof(line), "run a.esi --alpha=%s", wrong[i]);
+        parse_fails(line, "--alpha: ");
+        cr_expect_not_null(strstr(err.message, "valid are 0 to 1"), "%s", err.message);
+    }
+    parse_fails("run a.esi --initial-estimate 1000001", "valid are 0 to 1e+06");
+    parse_fails("run a.esi --planner sjf", "sjf-cd");
+    finish();
+}
+
+static void expect_keys(const char *text, size_t n_keys)
+{
+    struct rt_bytes *keys = NULL;
+    size_t n = 0;
+
+    cr_assert_eq(esi_options_split(text, &keys, &n, &err), RT_OK, "%s", err.message);
+    cr_expect_eq(n, n_keys);
+    (void)rt_free(keys);
+}
+
+static void expect_no_keys(const char *text, const char *what)
+{
+    struct rt_bytes *keys = NULL;
+    size_t n = 0;
+
+    cr_assert_eq(esi_options_split(text, &keys, &n, &err), RT_INVALID_ARGUMENT, "%s", text);
+    cr_expect_not_null(strstr(err.message, what), "%s", err.message);
+    cr_expect_null(keys);
+}
+
+Test(options, blocked_keys_and_their_limits)
+{
+    char text[ESI_OPTIONS_BLOCKED_MAX * 8] = "";
+    char longest[MODEL_KEY_MAX + 2];
+    size_t size = 0;
+
+    expect_keys(NULL, 0);
+    expect_keys("k", 1);
+    expect_keys("a:b,c d", 2);
+    expect_no_keys("", "0 bytes");
+    expect_no_keys("k,", "0 bytes");
+    expect_no_keys("k,l,k", "'k' is there twice");
+    memset(longest, 'k', sizeof(longest));
+    longest[MODEL_KEY_MAX] = '\0';
+    expect_keys(longest, 1);
+    longest[MODEL_KEY_MAX] = 'k';
+    longest[MODEL_KEY_MAX + 1] = '\0';
+    expect_no_keys(longest, "valid are 1 to");
+    for (int i = 0; i < ESI_OPTIONS_BLOCKED_MAX; i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, "%sk%d", i ? "," : "", i);
+    expect_keys(text, ESI_OPTIONS_BLOCKED_MAX);
+    (void)snprintf(text + size, sizeof(text) - size, ",more");
+    expect_no_keys(text, "at most 1000 keys");
+    parse_fails("run a.esi --blocked k,k", "there twice");
+}
+
+Test(options, a_thousand_scripts_under_a_planner_and_no_more)
+{
+    static char words_used[][16] = {"program", "run", "--planner", "fifo", "a.esi", "parallel"};
+    static char *argv[ESI_PLANNER_LIVE_MAX + 6];
+    int argc = 0;
+
+    while (argc < 4) {
+        argv[argc] = words_used[argc];
+        argc++;
+    }
+    while (argc < ESI_PLANNER_LIVE_MAX + 4)
+        argv[argc++] = words_used[4];
+    cr_assert_eq(esi_options_parse(argc, argv, NULL, &esi, &action, &options, &err), RT_OK);
+    options = rt_option_free(options);
+    argv[argc++] = words_used[4];
+    cr_assert_eq(esi_options_parse(argc, argv, NULL, &esi, &action, &options, &err),
+                 RT_INVALID_ARGUMENT);
+    cr_expect_not_null(strstr(err.message, "1001 scripts, valid are 1 to 1000"), "%s", err.message);
+    argv[3] = words_used[5];
+    cr_expect_eq(esi_options_parse(argc, argv, NULL, &esi, &action, &options, &err), RT_OK);
+    finish();
+}

@@ -537,6 +537,55 @@ Test(planner, the_word_of_the_coordinator_wakes_those_of_foreign_keys)
     play_deinit(&play);
 }
 
+/* The word and the end of the line that freed the key come in any order. */
+Test(planner, the_word_of_the_coordinator_waits_for_the_line_that_freed_the_key)
+{
+    const struct esi_line blocked = {.kind = ESI_LINE_BLOCKED, .key = key_of("k")};
+    const struct esi_line freed = {.kind = ESI_LINE_FREED, .key = key_of("k")};
+    const struct esi_line done = {.kind = ESI_LINE_DONE};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct esi_order order;
+        struct play play;
+
+        play_init(&play, ESI_POLICY_PARALLEL, 5);
+        (void)add_script(&play, holds);
+        run_lines(&play, 1);
+        (void)add_script(&play, wants);
+        while (esi_planner_next(play.planner, &order))
+            cr_assert_eq(order.kind, ESI_ORDER_LINE);
+        esi_planner_line_done(play.planner, 2, &blocked);
+        esi_planner_woken(play.planner, 2);
+        expect_state(&play, 2, ESI_PLAN_BLOCKED);
+        esi_planner_line_done(play.planner, 1, i == 0 ? &freed : &done);
+        expect_state(&play, 2, ESI_PLAN_READY);
+        cr_expect_eq(plan_of(&play, 2).waited, 0);
+        play_deinit(&play);
+    }
+}
+
+Test(planner, a_key_given_back_is_for_its_first_waiter)
+{
+    uint32_t holder;
+    struct play play;
+
+    play_init(&play, ESI_POLICY_FIFO, 5);
+    block_at_start(&play, "k");
+    (void)add_script(&play, wants);
+    (void)add_script(&play, wants);
+    run_lines(&play, 2);
+    esi_planner_give_back(play.planner, key_of("k"));
+    cr_expect_not(esi_planner_holder(play.planner, key_of("k"), &holder));
+    expect_state(&play, 1, ESI_PLAN_READY);
+    expect_state(&play, 2, ESI_PLAN_BLOCKED);
+    run_lines(&play, 1);
+    esi_planner_give_back(play.planner, key_of("k"));
+    cr_expect(esi_planner_holder(play.planner, key_of("k"), &holder), "it is an ESI's by now");
+    esi_planner_give_back(play.planner, key_of("l"));
+    expect_trace(&play, "ABAAABBB");
+    play_deinit(&play);
+}
+
 Test(planner, a_woken_one_that_ends_passes_the_key_on)
 {
     struct esi_order order;

@@ -30,6 +30,7 @@ struct naive_esi {
     bool by_line;
     bool repeats;
     int woken_for;
+    bool is_called;       /* woken while the holder's line was under way */
     uint64_t ticket;      /* of the wait */
     uint64_t line_ticket; /* of the GET that waits or waited last */
     uint64_t turn;        /* place among those that are ready, idle or to be ended */
@@ -101,6 +102,7 @@ static void stop_waiting(struct naive_esi *esi)
     if (esi->waits_for != NOBODY)
         esi->repeats = esi->repeats || esi->by_line;
     esi->waits_for = NOBODY;
+    esi->is_called = false;
 }
 
 static void model_wake(struct naive *m, int id)
@@ -256,6 +258,30 @@ static bool model_next(struct naive *m, struct esi_order *ret_order)
     return true;
 }
 
+static void model_woken(struct naive *m, int id)
+{
+    int key = id <= m->n_esis ? m->esis[id].waits_for : NOBODY;
+    int holder = key == NOBODY ? NOBODY : m->keys[key].holder;
+
+    if (key == NOBODY || !m->esis[id].by_line || (holder == NOBODY && woken_of(m, key) != NOBODY))
+        return;
+    if (holder > 0 && (m->esis[holder].has_line || m->esis[holder].is_ending))
+        m->esis[id].is_called = true;
+    else
+        model_wake(m, id);
+}
+
+static void model_calls(struct naive *m)
+{
+    for (int id = 1; id <= m->n_esis; id++) {
+        bool is_called = m->esis[id].is_called;
+
+        m->esis[id].is_called = false;
+        if (is_called)
+            model_woken(m, id);
+    }
+}
+
 static void model_line(struct naive *m, int id, enum esi_line_kind kind, int key, bool is_last)
 {
     struct naive_esi *esi = &m->esis[id];
@@ -286,6 +312,7 @@ static void model_line(struct naive *m, int id, enum esi_line_kind kind, int key
         stop_waiting(esi);
     else if (esi->waits_for != NOBODY)
         esi->state = ESI_PLAN_BLOCKED;
+    model_calls(m);
 }
 
 static void model_ended(struct naive *m, int id)
@@ -313,6 +340,7 @@ static void model_ended(struct naive *m, int id)
             offer_key(m, oldest);
         }
     } while (found);
+    model_calls(m);
 }
 
 static bool model_kill(struct naive *m, int id)
@@ -359,16 +387,6 @@ static bool model_unblock(struct naive *m, int key, uint32_t *ret_id)
     else
         model_wake(m, first);
     return true;
-}
-
-static void model_woken(struct naive *m, int id)
-{
-    int key = id <= m->n_esis ? m->esis[id].waits_for : NOBODY;
-
-    if (key == NOBODY || !m->esis[id].by_line ||
-        (m->keys[key].holder == NOBODY && woken_of(m, key) != NOBODY))
-        return;
-    model_wake(m, id);
 }
 
 /* Whether it comes back to itself within as many steps as there are ESIs. */

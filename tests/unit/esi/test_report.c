@@ -375,3 +375,33 @@ Test(report, outcome_names)
     cr_assert_str_eq(esi_report_outcome_name(ESI_OUTCOME_UNKNOWN), "unknown");
     cr_assert_str_eq(esi_report_outcome_name((enum esi_outcome)99), "?");
 }
+
+static const char *event_line(enum esi_event_kind kind, bool is_json)
+{
+    static struct rt_buffer buffer;
+    static char text[256];
+    const struct esi_event event = {
+        .kind = kind, .id = 1, .clock = 7, .estimate = 2.5, .key = RT_BYTES_LITERAL("a key\n")};
+
+    if (is_json)
+        esi_report_event_json("a.esi", &event, &buffer);
+    else
+        esi_report_event_text("a.esi", &event, &buffer);
+    cr_assert_eq(rt_buffer_check(&buffer, NULL), RT_OK);
+    (void)snprintf(text, sizeof(text), "%s", rt_buffer_string(&buffer));
+    rt_buffer_deinit(&buffer);
+    return text;
+}
+
+Test(report, events_of_the_planner)
+{
+    cr_expect_str_eq(event_line(ESI_EVENT_READY, false), "planner 7: a.esi ready estimate=2.5\n");
+    cr_expect_str_eq(event_line(ESI_EVENT_BLOCKED, false),
+                     "planner 7: a.esi blocked on a key\\n estimate=2.5\n");
+    cr_expect_str_eq(event_line(ESI_EVENT_PREEMPTED, true),
+                     "{\"event\":\"preempted\",\"script\":\"a.esi\",\"clock\":7,"
+                     "\"estimate\":2.5}\n");
+    cr_expect_str_eq(event_line(ESI_EVENT_BLOCKED, true),
+                     "{\"event\":\"blocked\",\"script\":\"a.esi\",\"clock\":7,"
+                     "\"estimate\":2.5,\"key\":\"a key\\n\"}\n");
+}
