@@ -21,6 +21,10 @@
 #include "runtime/host/host.h"
 #include "runtime/model/exit.h"
 
+enum {
+    RESULTS_QUEUED_MAX = 1024 /* of one script; then it waits until they are printed */
+};
+
 struct run;
 
 struct job {
@@ -29,6 +33,7 @@ struct job {
     struct esi_runner *runner; /* owned */
     struct host *host;         /* owned */
     struct rt_list results;    /* esi_result.link, under run.lock, as what follows */
+    size_t n_queued;           /* of them */
     bool has_news;
     bool is_open;
     bool has_turn;
@@ -89,6 +94,12 @@ static void runner_grant(void *runner, void *argument)
 {
     (void)argument;
     esi_runner_grant(runner);
+}
+
+static void runner_let_go(void *runner, void *argument)
+{
+    (void)argument;
+    esi_runner_hold(runner, false);
 }
 
 static void runner_stop(void *runner, void *argument)
@@ -266,8 +277,11 @@ static void hear(struct run *run, struct job *job)
     struct esi_drive_note note = {.results = &results};
     struct rt_list *node;
     bool has_news;
+    bool was_full;
 
     (void)pthread_mutex_lock(&run->lock);
+    was_full = job->n_queued >= RESULTS_QUEUED_MAX;
+    job->n_queued = 0;
     has_news = job->has_news;
     job->has_news = false;
     rt_list_splice_back(&results, &job->results);
@@ -278,6 +292,8 @@ static void hear(struct run *run, struct job *job)
     (void)pthread_mutex_unlock(&run->lock);
 
     print_results(run, job, &results);
+    if (was_full)
+        host_step(job->host, runner_let_go, NULL);
     if (has_news && run->planned && !job->is_reported)
         esi_planned_note(run->planned, (size_t)(job - run->jobs), &note);
     while ((node = rt_list_pop_front(&results)))
@@ -331,8 +347,12 @@ static void after_step(void *ctx)
     job->is_done = is_done;
     while ((result = esi_runner_take_result(job->runner))) {
         rt_list_push_back(&job->results, &result->link);
+        job->n_queued++;
         has_news = true;
     }
+    /* Under the runner's lock, as letting go is: what was full is let go after this. */
+    if (job->n_queued >= RESULTS_QUEUED_MAX)
+        esi_runner_hold(job->runner, true);
     job->has_news = job->has_news || has_news;
     (void)pthread_mutex_unlock(&run->lock);
     if (has_news)
@@ -538,6 +558,17 @@ static bool finish_report(struct run *run)
     return code == RT_OK;
 }
 
+/* Text says it at each script's end. */
+static void tell_seed(const struct run *run)
+{
+    bool is_random = false;
+
+    for (size_t i = 0; i < run->n_jobs; i++)
+        is_random = is_random || run->jobs[i].script->is_random;
+    if (is_random && run->options->format == ESI_FORMAT_JSON)
+        (void)fprintf(stderr, "redistinto-esi: seed=%llu\n", (unsigned long long)run->seed);
+}
+
 static int run_scripts(struct run *run)
 {
     struct rt_error err = RT_ERROR_INIT;
@@ -547,6 +578,8 @@ static int run_scripts(struct run *run)
     run->seed = run->options->seed;
     while (run->seed == 0)
         run->seed = rt_env_random(rpc_runtime_env(run->runtime)) & ESI_SEED_MAX;
+    if (run->options->seed == 0)
+        tell_seed(run);
     /* Before anything that a signal would leave behind; they are handled in rpc_runtime_run(). */
     if (rpc_runtime_on_interrupt(run->runtime, on_signal, run, &err) != RT_OK)
         rt_log(RT_LOG_WARNING, "event=no_signals error=\"%s\"", err.message);

@@ -27,6 +27,7 @@ struct esi_runner {
     struct rt_buffer answered; /* by the last GET or READ, where the script has an EXPECT */
     bool has_answered;         /* there was one, and its key had a value */
     bool is_planned;
+    bool is_held;
     bool is_granted;           /* the next statement may begin */
     struct rt_buffer lock_key; /* of a GET that is not in the script */
     uint64_t started_us;
@@ -273,7 +274,7 @@ static bool step(struct esi_runner *runner, size_t *n_own)
     }
     if (esi_cursor_is_done(&runner->cursor))
         end_script(runner, ESI_SCRIPT_OK);
-    if (runner->summary.state == ESI_SCRIPT_RUNNING && !takes_grant(runner))
+    if (runner->summary.state == ESI_SCRIPT_RUNNING && (runner->is_held || !takes_grant(runner)))
         return false;
     if (runner->summary.state == ESI_SCRIPT_RUNNING)
         begin_next(runner);
@@ -375,6 +376,13 @@ void esi_runner_lock(struct esi_runner *runner, struct rt_bytes key)
     statement.key = rt_buffer_bytes(&runner->lock_key);
     esi_session_execute(runner->session, &statement);
     advance(runner);
+}
+
+void esi_runner_hold(struct esi_runner *runner, bool held)
+{
+    runner->is_held = held;
+    if (!held)
+        advance(runner);
 }
 
 void esi_runner_stop(struct esi_runner *runner)

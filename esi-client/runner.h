@@ -72,6 +72,11 @@ bool esi_runner_has_turn(const struct esi_runner *runner);
  * Does nothing when the session is not open. */
 void esi_runner_lock(struct esi_runner *runner, struct rt_bytes key);
 
+/* Held, it begins no statement, so that results that nobody takes do not pile up; let go, it goes
+ * on.
+ */
+void esi_runner_hold(struct esi_runner *runner, bool held);
+
 /* Ends the script early: the statement under way is given up, the session closed. */
 void esi_runner_stop(struct esi_runner *runner);
 

@@ -232,6 +232,17 @@ class WithCoordinator(FleetCase):
         if shutil.which("xmllint"):
             subprocess.run(["xmllint", "--noout", junit], check=True, timeout=60)
 
+    def test_a_reader_that_is_slow_gets_everything(self):
+        script = self.cluster.script("GET slow\nREPEAT 3000\nSET slow ${i}\nEND\nSTORE slow\n",
+                                     "slow.esi")
+        self.addCleanup(script.kill)
+        # Results that are not read wait, and so does the script when there are many of them.
+        wait_until(lambda: int(self.cluster.status(b"slow").value or b"0") >= 1024,
+                   "more results than the script may be ahead")
+        self.assert_ok(script.wait())
+        self.assertEqual([r["round"] for r in script.results if r["statement"] == "SET"],
+                         list(range(1, 3001)))
+
     def test_reports_after_an_interrupt(self):
         report = self.cluster.directory / "int.json"
         script = self.cluster.script("PUT rep:int v\nSLEEP 3600000\n", "sleeps.esi", "--report",

@@ -322,6 +322,11 @@ class Extensions(Shared):
             for options in (("--seed", "7"), ("--seed", "7"), ("--seed", "8"), (), ())]
         self.assertEqual(drawn[0], drawn[1])
         self.assertEqual(len({tuple(keys) for keys in drawn}), 4)
+        script = self.cluster.esi(text, "draw.esi")
+        seed = script.err.removeprefix("redistinto-esi: seed=").strip()
+        again = self.cluster.esi(text, "draw.esi", "--seed", seed)
+        self.assertEqual(([r["key"] for r in script.results], again.err),
+                         ([r["key"] for r in again.results], ""))
 
 
 if __name__ == "__main__":

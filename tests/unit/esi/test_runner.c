@@ -428,6 +428,40 @@ Test(runner, c44_an_expanded_key_that_is_too_long_fails_as_a_written_one)
     finish(&f);
 }
 
+Test(runner, held_it_begins_nothing)
+{
+    struct fixture f;
+
+    start(&f, "GET k\nSLEEP 0\nGET l\n");
+    scripted_open(&f.scripted);
+    esi_runner_hold(f.runner, true);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    scripted_pass(&f.scripted, 3 * SCRIPTED_LEASE_MS * UINT64_C(1000));
+    cr_assert_eq(scripted_n_calls(&f.scripted), 0);
+    cr_assert_null(esi_runner_take_result(f.runner));
+    esi_runner_hold(f.runner, false);
+    expect_result(&f, 2, ESI_OUTCOME_OK);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 8, 0);
+    expect_result(&f, 3, ESI_OUTCOME_OK);
+    (void)expect_end(&f, ESI_SCRIPT_OK);
+    finish(&f);
+}
+
+Test(runner, held_it_can_be_stopped)
+{
+    struct fixture f;
+
+    start(&f, "GET k\nGET l\n");
+    scripted_open(&f.scripted);
+    esi_runner_hold(f.runner, true);
+    scripted_done(&f.scripted, take(&f, MODEL_STATEMENT_GET), 7, 0);
+    esi_runner_stop(f.runner);
+    expect_result(&f, 1, ESI_OUTCOME_OK);
+    (void)expect_end(&f, ESI_SCRIPT_ABORTED);
+    finish(&f);
+}
+
 Test(runner, a_lock_beside_the_script_has_a_result_of_its_own)
 {
     static const char *const keys[] = {"first", "second"};
