@@ -228,10 +228,12 @@ static void read_value(struct inst_core *core, struct inst_row *row, struct mode
     }
     answered = inst_answer_value(core, call, row);
     holds = inst_checks_post(&core->membership, core->membership.incarnation, inst_now(core));
-    if (answered && access == INST_ACCESS_STALE_READ)
-        call->response.data.stale = !holds;
-    else if (answered && !holds) {
+    /* To look is no access: who accesses the key next is told as well. */
+    if (answered && (access == INST_ACCESS_STALE_READ || !holds))
         row->sets_lost = sets_lost;
+    if (answered && access == INST_ACCESS_STALE_READ) {
+        call->response.data.stale = !holds;
+    } else if (answered && !holds) {
         inst_answer_fail(core, call, row, MODEL_REASON_LEASE_EXPIRED, "%s",
                          model_reason_meaning(MODEL_REASON_LEASE_EXPIRED));
     }

@@ -328,6 +328,27 @@ Test(data, lost_sets_are_said_once)
     driver_free(driver);
 }
 
+Test(data, a_stale_read_hears_of_lost_sets_and_leaves_the_word_to_the_next_access)
+{
+    struct driver *driver = serving("k");
+    struct model_call *call;
+
+    driver_expect_ok(driver, driver_set(driver, "k", "v", 0));
+    driver_tell(driver, "k", DRIVER_EPOCH);
+    driver_serve(driver);
+    for (int i = 0; i < 2; i++) {
+        call = driver_data(driver, MODEL_CALL_READ, "k", NULL);
+        call->request.data.consistency = MODEL_READ_STALE_OK;
+        call = driver_submit(driver, call);
+        cr_assert(call->response.data.sets_lost);
+        driver_finish_ok(driver, call);
+    }
+    call = driver_submit(driver, driver_data(driver, MODEL_CALL_READ, "k", NULL));
+    cr_assert(call->response.data.sets_lost);
+    driver_finish_ok(driver, call);
+    driver_free(driver);
+}
+
 Test(data, no_sets_lost_after_store_or_put)
 {
     struct driver *driver = serving("k");
