@@ -19,6 +19,7 @@ try:
     import api
     from fleet import Fleet
     from fleet_case import FleetCase
+    from test_shell import Terminal
     MISSING = None
 except unittest.SkipTest as skip:
     MISSING, FleetCase = str(skip), unittest.TestCase
@@ -306,6 +307,47 @@ class Console(ServeCase):
         self.assertIn("locked by    (nobody)", lines)
         self.assertEqual(lines.count("paused"), 1)
         self.assertIn("unknown action 'fly'", done.stderr.decode())
+
+
+class OnATerminal(ServeCase):
+    """The console as a person has it."""
+
+    PROMPT = "esi> "
+
+    def terminal(self, serve):
+        terminal = Terminal(self.cluster.coordinator, "console", "--esi", serve.address,
+                            home=serve.directory, verb="esi")
+        self.addCleanup(terminal.close)
+        terminal.wait_for(self.PROMPT)
+        return terminal
+
+    def test_completion_interrupt_and_history(self):
+        serve = self.serve("--planner", "fifo")
+        terminal = self.terminal(serve)
+        terminal.type("dead\t\r")
+        terminal.wait_for("no deadlock")
+        terminal.wait_for(self.PROMPT)
+        terminal.type("kill 1")
+        terminal.wait_for("kill 1")
+        terminal.type("\x03")
+        terminal.wait_for("^C")
+        terminal.wait_for(self.PROMPT)
+        terminal.type("listar\r")
+        terminal.wait_for("planner fifo")
+        terminal.wait_for(self.PROMPT)
+        terminal.type("fly\r")
+        terminal.wait_for("unknown action 'fly'")
+        terminal.wait_for(self.PROMPT)
+        terminal.type("quit\r")
+        self.assertEqual(terminal.wait_end(), 0)
+        kept = serve.directory / ".local/state/redistinto/esi-history"
+        self.assertIn("listar", kept.read_text(encoding="utf-8"))
+        again = self.terminal(serve)
+        again.type("\x10\x10\x10\r")  # quit, fly, listar
+        again.wait_for("planner fifo")
+        again.wait_for(self.PROMPT)
+        again.type("\x04")
+        self.assertEqual(again.wait_end(), 0)
 
 
 class Life(ServeCase):

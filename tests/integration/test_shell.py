@@ -19,13 +19,13 @@ PROMPT = "redistinto> "
 class Terminal:
     """A shell whose input and output are a pseudo-terminal; errors too."""
 
-    def __init__(self, coordinator, *options, home):
+    def __init__(self, coordinator, *options, home, verb="shell"):
         ours, theirs = pty.openpty()
         self.fd, self.seen, self.at = ours, "", 0
         environment = {**os.environ, "HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
         environment.pop("XDG_STATE_HOME", None)
         self.process = subprocess.Popen(
-            [binary("redistinto"), "--coordinator", coordinator, "shell", *options], stdin=theirs,
+            [binary("redistinto"), "--coordinator", coordinator, verb, *options], stdin=theirs,
             stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
             preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)))
         os.close(theirs)
