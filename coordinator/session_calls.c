@@ -192,12 +192,17 @@ static void reply_closed(struct coord_core *core, struct coord_task *task)
 static void reply_when_released(struct coord_core *core, struct coord_task *task)
 {
     struct coord_session *session = task->session;
+    uint64_t wake_us = coord_now_us(core) + RELEASE_WAIT_US;
 
-    if (session->row.has_ended || rt_list_is_empty(&session->held))
+    if (session->row.has_ended || rt_list_is_empty(&session->held)) {
         reply_closed(core, task);
-    else
-        coord_task_wait_until(core, task, &session->calls, MODEL_REASON_DEADLINE_EXCEEDED,
-                              coord_now_us(core) + RELEASE_WAIT_US, reply_closed);
+        return;
+    }
+    /* What was asked for is done: a deadline ends the wait, and is not missed. */
+    if (wake_us >= task->deadline_us)
+        wake_us = task->deadline_us - 1;
+    coord_task_wait_until(core, task, &session->calls, MODEL_REASON_DEADLINE_EXCEEDED, wake_us,
+                          reply_closed);
 }
 
 static void end_session(struct coord_core *core, struct coord_task *task);

@@ -228,6 +228,29 @@ Test(core_sessions, a_close_does_not_wait_for_ever_for_a_lock_to_be_free)
     driver_deinit(&d);
 }
 
+/* Its session is over, whatever becomes of the lock: no deadline is to be reported of that. */
+Test(core_sessions, a_close_with_a_short_deadline_is_answered_before_it)
+{
+    struct model_call *close;
+
+    begin();
+    driver_expect(run(&a, MODEL_STATEMENT_GET, "k"), MODEL_REASON_NONE);
+    d.auto_commit = false;
+    close = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
+    close->request.session.session_id = a.id;
+    close->deadline_us = d.env.now_us + 100000;
+    driver_submit(&d, close);
+    driver_commit(&d, STORE_COMMITTED);
+    driver_sleep_ms(&d, 80);
+    cr_assert_not(driver_is_answered(close));
+    driver_sleep_ms(&d, 10);
+    driver_expect(finish(close), MODEL_REASON_NONE);
+    driver_commit(&d, STORE_COMMITTED);
+    d.auto_commit = true;
+    cr_assert_eq(driver_get(&d, &b, "k"), MODEL_OUTCOME_DONE);
+    driver_deinit(&d);
+}
+
 Test(core_sessions, a_late_set_of_a_session_that_ended_is_fenced)
 {
     struct model_call *call;
