@@ -46,14 +46,15 @@ static void dump_next(struct inst_core *core)
             RT_LIST_ENTRY(rt_list_pop_front(&core->due), struct inst_row, dump_link);
 
         rt_list_init(&row->dump_link);
-        if (!needs_dump(row))
-            continue;
-        if (!may_dump(core))
-            inst_dump_note(core, row);
-        else if (row->op)
+        /* What it needs then is not known before its transaction is done. */
+        if (row->op)
             row->dump_due = true;
-        else
+        else if (!needs_dump(row))
+            continue;
+        else if (may_dump(core))
             dump(core, row);
+        else
+            inst_dump_note(core, row);
     }
 }
 

@@ -161,6 +161,24 @@ Test(dump, a_busy_key_is_dumped_when_it_is_free)
     driver_free(driver);
 }
 
+/* A late copy of its Activate is under way when it is time. */
+Test(dump, a_key_that_is_activated_again_is_dumped_when_it_is_free)
+{
+    struct driver *driver = serving();
+    struct model_call *activate = driver_activate(driver, "a", DRIVER_EPOCH);
+
+    set(driver, "a", "1");
+    activate->request.activate.row.token_floor = 7;
+    activate = driver_submit(driver, activate);
+    cr_assert_eq(driver_n_txns(driver), 1);
+    pass(driver);
+    cr_assert_eq(driver_n_txns(driver), 1);
+    driver_commit_all(driver);
+    driver_finish_ok(driver, activate);
+    cr_assert_not_null(driver_find(driver, "a/v"));
+    driver_free(driver);
+}
+
 Test(dump, c27_a_dumped_value_outlives_the_process_and_a_later_one_does_not)
 {
     struct driver *driver = serving();
