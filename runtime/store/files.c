@@ -522,6 +522,8 @@ static enum store_files_result judge(int errno_value)
     case EISDIR:
     case ENOTDIR:
     case ELOOP:
+    case ENAMETOOLONG:
+    case EILSEQ:
         return STORE_FILES_NO_ROOM;
     default:
         return STORE_FILES_FAILED;

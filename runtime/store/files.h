@@ -74,8 +74,8 @@ RT_MUST_USE enum rt_code store_files_sync(struct store_files *files, struct rt_e
 
 enum store_files_result {
     STORE_FILES_DONE,
-    STORE_FILES_NO_ROOM, /* for one of the files: the disk is full, or a directory is in its place;
-                            others may succeed */
+    STORE_FILES_NO_ROOM, /* for one of the files: the disk is full, a directory is in its place, or
+                            the file system does not take its name; others may succeed */
     STORE_FILES_FAILED,  /* the disk */
 };
 

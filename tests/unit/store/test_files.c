@@ -312,6 +312,24 @@ Test(files, disk_full_for_a_file)
     expect_same(0);
 }
 
+/* As on a file system with shorter names, or one that does not take such bytes: what one client
+ * calls its key stops nobody else. */
+Test(files, name_that_the_file_system_does_not_take)
+{
+    static const int refusals[] = {ENAMETOOLONG, EILSEQ};
+    char key[STORE_FILE_PART_MAX + 2];
+
+    memset(key, 'x', sizeof(key) - 1);
+    key[sizeof(key) - 1] = 0;
+    reopen();
+    for (size_t i = 0; i < RT_ARRAY_SIZE(refusals); i++) {
+        test_disk_fail_after(TEST_DISK_MAKE, refusals[i], 0, 1); /* its directory */
+        cr_assert_str_eq(put(key, "1"), "U", "%s", strerror(refusals[i]));
+        cr_assert_str_eq(put("b", "2"), "C");
+        expect_same(0);
+    }
+}
+
 /* The next store puts right what a failed one left. */
 static void expect_failure(enum test_disk_call call, size_t countdown, const char *when)
 {
