@@ -544,13 +544,18 @@ static void on_lock_released(struct coord_core *core, struct coord_task *task)
     coord_task_finish(core, task);
 }
 
-void coord_execute_release(struct coord_core *core, struct coord_task *task)
+void coord_execute_name_done(struct coord_task *task)
 {
     const struct model_execute_request *request = coord_execute_request(task);
 
     if (model_id_equal(&request->request_id.client, &task->session->row.client))
         task->done.seq = request->request_id.seq;
     task->done.key_hash = hash_of(request->key);
+}
+
+void coord_execute_release(struct coord_core *core, struct coord_task *task)
+{
+    coord_execute_name_done(task);
     task->row = coord_key_row_of(task->latched);
     task->row.locked = false;
     coord_task_put_row(task);

@@ -115,6 +115,10 @@ void coord_execute_refuse(struct coord_core *core, struct coord_task *task,
 bool coord_execute_may(struct coord_core *core, struct coord_task *task,
                        const struct coord_key *key, struct coord_lock_check *ret_check);
 
+/* Says in task->done which request it is of, and of which key. One that is no request of the
+ * session's client has no number there, and is not remembered. */
+void coord_execute_name_done(struct coord_task *task);
+
 /* Commits that the caller's lock is released and the statement done, then answers (with the owner's
  * data when there is an answer of it). The task has the latch. */
 void coord_execute_release(struct coord_core *core, struct coord_task *task);

@@ -175,7 +175,6 @@ static void on_key_found(struct coord_core *core, struct coord_task *task)
 /* The value is gone at the owner. A locked key keeps its row until it is unlocked. */
 static void on_deleted(struct coord_core *core, struct coord_task *task)
 {
-    const struct model_execute_request *request = coord_execute_request(task);
     struct coord_key *key = task->latched;
 
     if (task->answer->response.code != RT_OK) {
@@ -187,8 +186,7 @@ static void on_deleted(struct coord_core *core, struct coord_task *task)
     task->done.epoch = task->epoch;
     task->done.version = task->answer->response.data.version;
     task->done.stored = task->answer->response.data.stored;
-    if (model_id_equal(&request->request_id.client, &task->session->row.client))
-        task->done.seq = request->request_id.seq;
+    coord_execute_name_done(task);
     if (!coord_key_holder(key)) {
         coord_drop_run(core, task);
     } else if (key->key_lost) {
@@ -215,15 +213,13 @@ static void on_unplaced_deleted(struct coord_core *core, struct coord_task *task
  * the request must not find a value that was written since. */
 static void delete_unplaced(struct coord_core *core, struct coord_task *task)
 {
-    const struct model_execute_request *request = coord_execute_request(task);
     bool is_held = coord_key_holder(task->latched) != NULL;
 
-    if (expects_a_value(request)) {
+    if (expects_a_value(coord_execute_request(task))) {
         coord_execute_refuse(core, task, MODEL_REASON_VERSION_MISMATCH);
         return;
     }
-    if (model_id_equal(&request->request_id.client, &task->session->row.client))
-        task->done.seq = request->request_id.seq;
+    coord_execute_name_done(task);
     if (is_held && task->done.seq == 0) {
         coord_execute_reply_done(core, task, &task->done);
         coord_task_finish(core, task);

@@ -620,3 +620,19 @@ Test(core_paths, an_id_belongs_to_one_key)
     driver_expect(run_with_seq(MODEL_STATEMENT_READ, "k", 101), MODEL_REASON_NONE);
     driver_deinit(&d);
 }
+
+Test(core_paths, an_id_of_a_delete_belongs_to_one_key_too)
+{
+    begin(MODEL_LOCKING_NONE, COORD_OWNER_DOWN_FORGET);
+    driver_expect(run(MODEL_STATEMENT_PUT, "k"), MODEL_REASON_NONE);
+    driver_expect(run(MODEL_STATEMENT_PUT, "other"), MODEL_REASON_NONE);
+    driver_expect(run(MODEL_STATEMENT_GET, "unplaced"), MODEL_REASON_NONE);
+    driver_expect(run_with_seq(MODEL_STATEMENT_DELETE, "k", 100), MODEL_REASON_NONE);
+    driver_expect(run_with_seq(MODEL_STATEMENT_DELETE, "unplaced", 101), MODEL_REASON_NONE);
+    driver_restart(&d, false);
+    (void)driver_join(&d, "A", 2);
+    driver_expect(run_with_seq(MODEL_STATEMENT_PUT, "other", 100), MODEL_REASON_INVALID_FIELD);
+    driver_expect(run_with_seq(MODEL_STATEMENT_PUT, "other", 101), MODEL_REASON_INVALID_FIELD);
+    driver_expect(run_with_seq(MODEL_STATEMENT_DELETE, "k", 100), MODEL_REASON_NONE);
+    driver_deinit(&d);
+}
