@@ -310,6 +310,86 @@ Test(core_compaction, a_held_statement_can_be_cancelled)
     driver_deinit(&d);
 }
 
+/* Nobody waits for the round of a process that ends, and the round ends too. */
+Test(core_compaction, a_shutdown_in_the_middle_answers_who_waits)
+{
+    struct model_call *asker;
+    struct model_call *held;
+
+    begin(COORD_COMPACT_GLOBAL);
+    make_key(&a, "k");
+    make_key(&b, "other");
+    asker = refused_set(&a, "k");
+    held = driver_execute(&d, &b, MODEL_STATEMENT_SET, "other", "w");
+    coord_core_drain(d.core);
+    driver_settle(&d);
+    driver_expect(driver_reason(asker), MODEL_REASON_DRAINING);
+    driver_expect(driver_reason(held), MODEL_REASON_DRAINING);
+    (void)driver_free_call(asker);
+    (void)driver_free_call(held);
+    answer_all();
+    cr_assert_eq(driver_n_events(&d, RT_LOG_INFO, "compacted"), 1);
+    driver_deinit(&d);
+}
+
+/* Both sessions end: their statements do, their locks are free before the round is over. */
+Test(core_compaction, a_session_that_ends_in_the_middle_leaves_nothing_behind)
+{
+    struct driver_session *sessions[] = {&a, &b};
+    struct model_call *statements[2];
+    struct driver_session late;
+
+    begin(COORD_COMPACT_GLOBAL);
+    make_key(&a, "k");
+    make_key(&b, "other");
+    statements[0] = refused_set(&a, "k");
+    statements[1] = driver_execute(&d, &b, MODEL_STATEMENT_SET, "other", "w");
+    for (size_t i = 0; i < RT_ARRAY_SIZE(statements); i++) {
+        struct model_call *close = driver_new_call(&d, MODEL_CALL_CLOSE_SESSION);
+
+        close->request.session.session_id = sessions[i]->id;
+        driver_submit(&d, close);
+        expect_done(close);
+        driver_expect(driver_reason(statements[i]), MODEL_REASON_SESSION_UNKNOWN);
+        (void)driver_free_call(statements[i]);
+    }
+    answer_all();
+    late = driver_open(&d, "late");
+    make_key(&late, "k");
+    make_key(&late, "other");
+    driver_deinit(&d);
+}
+
+/* What ends first may end with a full disk; what goes on after its commit waits for the round. */
+Test(core_compaction, statements_at_the_store_when_the_round_begins)
+{
+    struct model_call *asker;
+    struct model_call *fails;
+    struct model_call *get;
+
+    begin(COORD_COMPACT_GLOBAL);
+    make_key(&a, "k");
+    make_key(&b, "placed");
+    driver_expect(driver_run(&d, &b, MODEL_STATEMENT_STORE, "placed", NULL), MODEL_REASON_NONE);
+    d.auto_commit = false;
+    fails = driver_execute(&d, &b, MODEL_STATEMENT_GET, "new", NULL);
+    get = driver_execute(&d, &b, MODEL_STATEMENT_GET, "placed", NULL);
+    asker = refused_set(&a, "k");
+    cr_assert_eq(d.n_sent[MODEL_CALL_COMPACT], 0);
+    driver_commit(&d, STORE_FULL);
+    driver_expect(driver_reason(fails), MODEL_REASON_DISK_FULL);
+    (void)driver_free_call(fails);
+    cr_assert_eq(d.n_sent[MODEL_CALL_COMPACT], 0);
+    driver_commit(&d, STORE_COMMITTED);
+    cr_assert_eq(d.n_sent[MODEL_CALL_COMPACT], 3);
+    cr_assert_not(driver_is_answered(get), "its owner is not told before the round is over");
+    d.auto_commit = true;
+    answer_all();
+    expect_done(get);
+    expect_done(asker);
+    driver_deinit(&d);
+}
+
 Test(core_compaction, a_restart_in_the_middle_blocks_nobody)
 {
     struct model_call *asker;
