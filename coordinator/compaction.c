@@ -5,6 +5,7 @@
 #include "coordinator/compaction.h"
 
 #include "coordinator/execute.h"
+#include "coordinator/locks.h"
 
 enum {
     ATTEMPT_US = 1000000
@@ -26,11 +27,24 @@ void coord_compaction_init(struct coord_core *core)
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
+/* A GET that is held waits for its key, too. */
+static void keep_place(struct coord_core *core, const struct coord_task *task)
+{
+    struct coord_waiter *waiter = NULL;
+
+    if (task->session && coord_execute_request(task)->kind == MODEL_STATEMENT_GET)
+        waiter = coord_locks_find_waiter(coord_keys_find(&core->keys, coord_task_name(task)),
+                                         task->session);
+    if (waiter)
+        coord_locks_come_back(core, waiter);
+}
+
 bool coord_compaction_holds(struct coord_core *core, struct coord_task *task)
 {
     if (core->compaction.state == COORD_COMPACTION_IDLE ||
         coord_execute_request(task)->kind == MODEL_STATEMENT_AWAIT)
         return false;
+    keep_place(core, task);
     coord_task_wait(core, task, &core->compaction.held, MODEL_REASON_DEADLINE_EXCEEDED,
                     coord_execute_run);
     return true;

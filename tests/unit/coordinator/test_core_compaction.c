@@ -310,6 +310,36 @@ Test(core_compaction, a_held_statement_can_be_cancelled)
     driver_deinit(&d);
 }
 
+/* B gave up waiting, and came back while statements were held: its turn is not another's. */
+Test(core_compaction, whoever_is_held_has_not_given_up_its_place)
+{
+    struct driver_session c;
+    struct model_call *asker;
+    struct model_call *await;
+    struct model_call *get;
+
+    begin(COORD_COMPACT_GLOBAL);
+    c = driver_open(&d, "esi-c");
+    make_key(&a, "k");
+    make_key(&a, "z");
+    cr_assert_eq(driver_get(&d, &b, "k"), MODEL_OUTCOME_WAITING);
+    cr_assert_eq(driver_get(&d, &c, "k"), MODEL_OUTCOME_WAITING);
+    await = driver_execute(&d, &b, MODEL_STATEMENT_AWAIT, "k", NULL);
+    coord_core_cancel(d.core, await);
+    driver_settle(&d);
+    (void)driver_free_call(await);
+    asker = refused_set(&a, "z");
+    get = driver_execute(&d, &b, MODEL_STATEMENT_GET, "k", NULL);
+    driver_sleep_ms(&d, 300);
+    driver_close(&d, &a);
+    (void)driver_free_call(asker);
+    answer_all();
+    driver_expect(driver_reason(get), MODEL_REASON_NONE);
+    cr_assert_eq(get->response.execute.outcome, MODEL_OUTCOME_DONE);
+    (void)driver_free_call(get);
+    driver_deinit(&d);
+}
+
 /* Nobody waits for the round of a process that ends, and the round ends too. */
 Test(core_compaction, a_shutdown_in_the_middle_answers_who_waits)
 {
