@@ -55,6 +55,8 @@ void cli_command_init_coordinator(struct cli_command *command,
     add_option(command, "--profile", options->profile);
     add_option(command, "--distribution", options->distribution);
     add_option(command, "--key-ranges", options->key_ranges);
+    if (options->compaction)
+        add_option(command, "--compaction", options->compaction);
     if (options->delay_ms > 0)
         add_number(command, "--delay-ms", options->delay_ms);
     if (options->operation_log)
@@ -94,7 +96,14 @@ void cli_command_init_esi(struct cli_command *command, const struct cli_command_
     add_owned(command, rt_xstrdup("serve"));
     add_option(command, "--listen", listen);
     add_option(command, "--coordinator", coordinator);
+    add_option(command, "--profile", options->profile);
     add_option(command, "--planner", options->planner);
+    if (options->alpha)
+        add_option(command, "--alpha", options->alpha);
+    if (options->initial_estimate)
+        add_option(command, "--initial-estimate", options->initial_estimate);
+    if (options->blocked)
+        add_option(command, "--blocked", options->blocked);
     add_option(command, "--log-level", options->log_level);
     add_option(command, "--config", NO_CONFIG);
 }

@@ -20,10 +20,14 @@ struct cli_command_options {
     const char *profile;
     const char *distribution;
     const char *key_ranges;
+    const char *compaction; /* NULL: as the profile says */
     const char *replacement;
-    const char *store;         /* NULL: as the profile says */
-    const char *operation_log; /* NULL: none */
-    const char *planner;       /* of the ESI service */
+    const char *store;            /* NULL: as the profile says */
+    const char *operation_log;    /* NULL: none */
+    const char *planner;          /* of the ESI service, as the next three */
+    const char *alpha;            /* NULL: as it is there by default */
+    const char *initial_estimate; /* the same */
+    const char *blocked;          /* NULL: no keys */
     const char *log_level;
     uint64_t lease_ms;
     uint64_t delay_ms;

@@ -31,12 +31,16 @@ struct config {
     int profile;
     int distribution;
     int key_ranges;
+    int compaction;
     int replacement;
     int store;
     int log_level;
     uint64_t delay_ms;
     uint64_t dump_interval_ms;
     int planner;
+    const char *alpha;
+    const char *initial_estimate;
+    const char *blocked;
     const char *operation_log;
     const char *data_dir;
     const char *ready_file;
@@ -47,6 +51,7 @@ static const char *const profiles[] = {"default", "classic", NULL};
 static const char *const planners[] = {"none",   "parallel", "fifo", "sjf-sd",
                                        "sjf-cd", "hrrn",     NULL};
 static const char *const key_ranges[] = {"even", "ceil", NULL};
+static const char *const compactions[] = {"profile", "local", "global", NULL};
 static const char *const replacements[] = {"CIRC", "LRU", "BSU", NULL};
 static const char *const stores[] = {"profile", "lmdb", "files", NULL};
 
@@ -104,6 +109,13 @@ static const struct rt_option options[] = {
      .names = key_ranges,
      .initial = "even",
      .offset = offsetof(struct config, key_ranges)},
+    {.name = "compaction",
+     .type = RT_OPTION_ENUM,
+     .help = "Who moves values together to make room: the instance that needs it, every connected "
+             "one while no statement runs, or as the profile says.",
+     .names = compactions,
+     .initial = "profile",
+     .offset = offsetof(struct config, compaction)},
     {.name = "delay-ms",
      .type = RT_OPTION_U64,
      .help = "Each statement waits this long in the coordinator, to be looked at.",
@@ -124,9 +136,24 @@ static const struct rt_option options[] = {
      .names = planners,
      .initial = "none",
      .offset = offsetof(struct config, planner)},
+    {.name = "alpha",
+     .type = RT_OPTION_STRING,
+     .help = "Of --planner: weight of the last burst in the next estimate, 0 to 1.",
+     .argument = "FRACTION",
+     .offset = offsetof(struct config, alpha)},
+    {.name = "initial-estimate",
+     .type = RT_OPTION_STRING,
+     .help = "Of --planner: estimate of a new ESI.",
+     .argument = "LINES",
+     .offset = offsetof(struct config, initial_estimate)},
+    {.name = "blocked",
+     .type = RT_OPTION_STRING,
+     .help = "Of --planner: keys with commas between them that are locked from the start.",
+     .argument = "KEYS",
+     .offset = offsetof(struct config, blocked)},
     {.name = "profile",
      .type = RT_OPTION_ENUM,
-     .help = "The set of rules of the coordinator and the instances.",
+     .help = "The set of rules of all processes.",
      .names = profiles,
      .initial = "default",
      .offset = offsetof(struct config, profile)},
@@ -332,10 +359,14 @@ static struct cli_cluster *new_cluster(struct dev *dev)
                     .profile = profiles[config->profile],
                     .distribution = model_distribution_names[config->distribution],
                     .key_ranges = key_ranges[config->key_ranges],
+                    .compaction = config->compaction == 0 ? NULL : compactions[config->compaction],
                     .replacement = replacements[config->replacement],
                     .store = config->store == 0 ? NULL : stores[config->store],
                     .operation_log = config->operation_log,
                     .planner = planners[config->planner],
+                    .alpha = config->alpha,
+                    .initial_estimate = config->initial_estimate,
+                    .blocked = config->blocked,
                     .log_level = rt_log_level_names[config->log_level],
                     .delay_ms = config->delay_ms,
                     .dump_interval_ms = config->dump_interval_ms,

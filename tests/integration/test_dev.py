@@ -114,6 +114,25 @@ class Dev(unittest.TestCase):
         with Cluster(instances=1) as cluster:
             self.assertIsNone(cluster.info["esi"])
 
+    def test_the_esi_service_gets_its_options(self):
+        with Cluster("--profile", "classic", "--compaction", "local", "--planner", "sjf-sd",
+                     "--alpha", "0.25", "--initial-estimate", "3", "--blocked", "dev:b,dev:c",
+                     instances=1) as cluster:
+            esi = ["--esi", cluster.info["esi"], "-o", "json"]
+            for key in ("dev:b", "dev:c"):
+                status = cluster.cli("esi", "status", key, *esi).json()
+                self.assertEqual(status["holder"], "system")
+            script = cluster.directory / "waits.esi"
+            script.write_text("GET dev:b\n", encoding="ascii")
+            number = cluster.cli("esi", "submit", script, *esi).json()["id"]
+            listed = cluster.cli("esi", "list", *esi).json()["esis"]
+            self.assertEqual([(e["id"], e["estimate"]) for e in listed], [(number, 3)])
+            script.write_text("REPEAT 2\nGET dev:k\nEND\n", encoding="ascii")
+            refused = cluster.cli("esi", "submit", script, *esi)
+            self.assertEqual(refused.code, 2, "extensions are none of the course's")
+            said = (cluster.data_dir / "coordinator.log").read_text()
+            self.assertIn("compaction=local", said)
+
     def test_temporary_directory_is_removed(self):
         with tempfile.TemporaryDirectory() as parent:
             ready = pathlib.Path(parent) / "ready"

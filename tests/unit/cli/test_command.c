@@ -47,13 +47,15 @@ Test(command, coordinator_that_is_looked_at)
     struct cli_command_options looked_at = options;
     struct cli_command command;
 
+    looked_at.compaction = "global";
     looked_at.delay_ms = 250;
     looked_at.operation_log = "/data/o.log";
     cli_command_init_coordinator(&command, &looked_at, "127.0.0.1:7400");
     expect(&command,
            "'/opt/r d/redistinto-coordinator' --listen 127.0.0.1:7400 "
            "--data-dir /data/coordinator --profile default "
-           "--distribution equitable-load --key-ranges even --delay-ms 250 "
+           "--distribution equitable-load --key-ranges even "
+           "--compaction global --delay-ms 250 "
            "--operation-log /data/o.log --lease 3000ms --log-level info --config /dev/null");
 }
 
@@ -65,7 +67,24 @@ Test(command, esi_service)
     planned.planner = "sjf-cd";
     cli_command_init_esi(&command, &planned, "127.0.0.1:7470", "127.0.0.1:7400");
     expect(&command, "'/opt/r d/redistinto-esi' serve --listen 127.0.0.1:7470 --coordinator "
-                     "127.0.0.1:7400 --planner sjf-cd --log-level info --config /dev/null");
+                     "127.0.0.1:7400 --profile default --planner sjf-cd --log-level info --config "
+                     "/dev/null");
+}
+
+Test(command, esi_service_with_keys_that_are_blocked)
+{
+    struct cli_command_options planned = options;
+    struct cli_command command;
+
+    planned.profile = "classic";
+    planned.planner = "sjf-sd";
+    planned.alpha = "0.25";
+    planned.initial_estimate = "3";
+    planned.blocked = "a,b";
+    cli_command_init_esi(&command, &planned, "127.0.0.1:7470", "127.0.0.1:7400");
+    expect(&command, "'/opt/r d/redistinto-esi' serve --listen 127.0.0.1:7470 --coordinator "
+                     "127.0.0.1:7400 --profile classic --planner sjf-sd --alpha 0.25 "
+                     "--initial-estimate 3 --blocked a,b --log-level info --config /dev/null");
 }
 
 Test(command, instance)
