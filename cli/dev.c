@@ -210,6 +210,35 @@ struct dev {
     enum model_exit announced;   /* what telling the user came to */
 };
 
+/* ---- what it starts -------------------------------------------------------------------------- */
+
+static struct cli_command_options command_options(const struct dev *dev)
+{
+    const struct config *config = dev->config;
+
+    return (struct cli_command_options){
+        .binaries_dir = dev->context->binaries_dir,
+        .data_dir = dev->data_dir,
+        .profile = profiles[config->profile],
+        .distribution = model_distribution_names[config->distribution],
+        .key_ranges = key_ranges[config->key_ranges],
+        .compaction = config->compaction == 0 ? NULL : compactions[config->compaction],
+        .replacement = replacements[config->replacement],
+        .store = config->store == 0 ? NULL : stores[config->store],
+        .operation_log = config->operation_log,
+        .planner = planners[config->planner],
+        .alpha = config->alpha,
+        .initial_estimate = config->initial_estimate,
+        .blocked = config->blocked,
+        .log_level = rt_log_level_names[config->log_level],
+        .delay_ms = config->delay_ms,
+        .dump_interval_ms = config->dump_interval_ms,
+        .lease_ms = config->lease_ms,
+        .entries = config->entries,
+        .entry_size = config->entry_size,
+    };
+}
+
 /* ---- what it says ---------------------------------------------------------------------------- */
 
 static void fill_member(const struct cli_cluster_member *member,
@@ -255,6 +284,7 @@ static enum model_exit print_summary(struct dev *dev, const struct cli_summary *
 static void on_serving(struct cli_cluster *cluster, void *ctx)
 {
     struct dev *dev = ctx;
+    const struct cli_command_options command = command_options(dev);
     struct cli_summary_member instances[CLI_CLUSTER_INSTANCES_MAX];
     struct cli_summary summary = {
         .instances = instances,
@@ -271,6 +301,7 @@ static void on_serving(struct cli_cluster *cluster, void *ctx)
         fill_member(cli_cluster_member(cluster, i + 1), &instances[i]);
     if (dev->config->planner > 0)
         fill_member(cli_cluster_member(cluster, summary.n_instances + 1), &summary.esi);
+    cli_rules_fill(&command, summary.rules);
     dev->announced = write_ready_file(dev, &summary);
     if (dev->announced == MODEL_EXIT_OK)
         dev->announced = print_summary(dev, &summary);
@@ -354,25 +385,7 @@ static struct cli_cluster *new_cluster(struct dev *dev)
 {
     const struct config *config = dev->config;
     struct cli_cluster_options cluster_options = {
-        .command = {.binaries_dir = dev->context->binaries_dir,
-                    .data_dir = dev->data_dir,
-                    .profile = profiles[config->profile],
-                    .distribution = model_distribution_names[config->distribution],
-                    .key_ranges = key_ranges[config->key_ranges],
-                    .compaction = config->compaction == 0 ? NULL : compactions[config->compaction],
-                    .replacement = replacements[config->replacement],
-                    .store = config->store == 0 ? NULL : stores[config->store],
-                    .operation_log = config->operation_log,
-                    .planner = planners[config->planner],
-                    .alpha = config->alpha,
-                    .initial_estimate = config->initial_estimate,
-                    .blocked = config->blocked,
-                    .log_level = rt_log_level_names[config->log_level],
-                    .delay_ms = config->delay_ms,
-                    .dump_interval_ms = config->dump_interval_ms,
-                    .lease_ms = config->lease_ms,
-                    .entries = config->entries,
-                    .entry_size = config->entry_size},
+        .command = command_options(dev),
         .environment = dev->environment,
         .n_instances = (unsigned)config->instances,
         .has_esi = config->planner > 0,

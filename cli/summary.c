@@ -9,7 +9,8 @@
 #include "runtime/base/json.h"
 
 enum {
-    LABEL_WIDTH = 14
+    LABEL_WIDTH = 14,
+    RULES_PER_LINE = 2
 };
 
 struct box_style {
@@ -27,6 +28,20 @@ static void append_member(const struct cli_summary_member *member, struct rt_buf
                      (long)member->pid);
 }
 
+static void append_rules(const struct cli_summary *summary, struct rt_buffer *lines)
+{
+    for (size_t i = 0; i < CLI_RULES; i++) {
+        const struct cli_rule *rule = &summary->rules[i];
+        bool is_last = i + 1 == CLI_RULES;
+
+        if (i % RULES_PER_LINE == 0)
+            rt_buffer_printf(lines, "%-*s", LABEL_WIDTH, i == 0 ? "rules" : "");
+        rt_buffer_printf(lines, "%s %s%s", rule->name, rule->value, is_last ? "\n" : ",");
+        if (!is_last)
+            rt_buffer_append_byte(lines, (i + 1) % RULES_PER_LINE == 0 ? '\n' : ' ');
+    }
+}
+
 static void append_lines(const struct cli_summary *summary, struct rt_buffer *lines)
 {
     rt_buffer_append_string(lines, "Redistinto: a development cluster, not for production\n\n");
@@ -37,6 +52,7 @@ static void append_lines(const struct cli_summary *summary, struct rt_buffer *li
         append_member(&summary->esi, lines);
     rt_buffer_printf(lines, "\n%-*s%s, distribution %s\n", LABEL_WIDTH, "profile", summary->profile,
                      summary->distribution);
+    append_rules(summary, lines);
     rt_buffer_printf(lines, "%-*s%s%s\n", LABEL_WIDTH, "data", summary->data_dir,
                      summary->is_temporary ? " (removed at the end)" : "");
     rt_buffer_printf(lines, "%-*sredistinto --coordinator %s health\n", LABEL_WIDTH, "try",
@@ -119,6 +135,12 @@ void cli_summary_append_json(const struct cli_summary *summary, struct rt_buffer
         rt_json_i64(&json, "esi_pid", summary->esi.pid);
     else
         rt_json_null(&json, "esi_pid");
+    rt_json_string(&json, "profile", summary->profile);
+    rt_json_string(&json, "distribution", summary->distribution);
+    rt_json_object_begin(&json, "rules");
+    for (size_t i = 0; i < CLI_RULES; i++)
+        rt_json_string(&json, summary->rules[i].name, summary->rules[i].value);
+    rt_json_object_end(&json);
     rt_json_object_end(&json);
     rt_buffer_append_byte(buffer, '\n');
 }

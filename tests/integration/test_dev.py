@@ -133,6 +133,23 @@ class Dev(unittest.TestCase):
             said = (cluster.data_dir / "coordinator.log").read_text()
             self.assertIn("compaction=local", said)
 
+    def test_what_the_profile_sets_is_said_and_so(self):
+        for profile in ("default", "classic"):
+            with Cluster("--profile", profile, "--replacement", "LRU", instances=1) as cluster:
+                rules = cluster.info["rules"]
+                self.assertEqual(cluster.info["profile"], profile)
+                shown = wait_until(cluster.shown, "the summary is shown")
+                self.assertRegex(shown, rf"profile +{profile}, distribution equitable-load")
+                for name, value in rules.items():
+                    self.assertRegex(shown, rf"[ ,]{name} {value}[ ,]")
+            options = [option for service in ("coordinator", "instance") for option in
+                       run("redistinto-" + service, "--config", "/dev/null", "--profile", profile,
+                           "--print-config", "-o", "json").json()["options"]]
+            values = {option["name"]: option["value"] for option in options}
+            self.assertEqual(rules, {name: values[name] for name in rules})
+            self.assertLessEqual({option["name"] for option in options
+                                  if option["origin"] == "profile"}, set(rules))
+
     def test_temporary_directory_is_removed(self):
         with tempfile.TemporaryDirectory() as parent:
             ready = pathlib.Path(parent) / "ready"

@@ -21,7 +21,8 @@ READ = [*STATEMENT, "value", "version", "stored", "stale", "sets_lost", "owner",
 # Verb -> arguments, what it is given on standard input, members of the JSON of its (first) line.
 ROWS = {
     "dev": (["--base-port", "0", "--instances", "1"], None,
-            ["coordinator", "coordinator_pid", "pid", "data_dir", "instances", "esi", "esi_pid"]),
+            ["coordinator", "coordinator_pid", "pid", "data_dir", "instances", "esi", "esi_pid",
+             "profile", "distribution", "rules"]),
     "get": (["k"], None, [*STATEMENT, "value", *VERSION, "lock_token"]),
     "set": (["k", "v"], None, [*STATEMENT, *VERSION, "evicted"]),
     "store": (["k"], None, [*STATEMENT, *VERSION, "lock_lost"]),

@@ -23,6 +23,14 @@ static const struct cli_summary summary = {
     .is_temporary = true,
     .profile = "default",
     .distribution = "equitable-load",
+    .rules = {{"key-max", "255"},
+              {"locking", "optional"},
+              {"on-owner-down", "keep"},
+              {"compaction", "local"},
+              {"growth", "relocate"},
+              {"eviction", "spill"},
+              {"store", "lmdb"},
+              {"dump-interval", "0ms"}},
 };
 
 Test(summary, ascii_box)
@@ -39,6 +47,10 @@ Test(summary, ascii_box)
                      "| instance-2    127.0.0.1:40001         pid 1234567            |\n"
                      "|                                                              |\n"
                      "| profile       default, distribution equitable-load           |\n"
+                     "| rules         key-max 255, locking optional,                 |\n"
+                     "|               on-owner-down keep, compaction local,          |\n"
+                     "|               growth relocate, eviction spill,               |\n"
+                     "|               store lmdb, dump-interval 0ms                  |\n"
                      "| data          /tmp/redistinto-ñ (removed at the end)         |\n"
                      "| try           redistinto --coordinator 127.0.0.1:7400 health |\n"
                      "|                                                              |\n"
@@ -80,10 +92,10 @@ Test(summary, with_an_esi_service)
     rt_buffer_reset(&buffer);
     cli_summary_append_json(&with_esi, &buffer);
     cr_assert_not_null(
-        strstr(rt_buffer_string(&buffer), "\"esi\":\"127.0.0.1:7470\",\"esi_pid\":13}"));
+        strstr(rt_buffer_string(&buffer), "\"esi\":\"127.0.0.1:7470\",\"esi_pid\":13,"));
     rt_buffer_reset(&buffer);
     cli_summary_append_json(&summary, &buffer);
-    cr_assert_not_null(strstr(rt_buffer_string(&buffer), "\"esi\":null,\"esi_pid\":null}"));
+    cr_assert_not_null(strstr(rt_buffer_string(&buffer), "\"esi\":null,\"esi_pid\":null,"));
     rt_buffer_deinit(&buffer);
 }
 
@@ -106,6 +118,11 @@ Test(summary, json)
     cr_assert_str_eq(json_string_value(json_object_get(instance, "name")), "instance-2");
     cr_assert_str_eq(json_string_value(json_object_get(instance, "address")), "127.0.0.1:40001");
     cr_assert_eq(json_integer_value(json_object_get(instance, "pid")), 1234567);
+    cr_assert_str_eq(json_string_value(json_object_get(root, "profile")), "default");
+    cr_assert_str_eq(json_string_value(json_object_get(root, "distribution")), "equitable-load");
+    cr_assert_eq(json_object_size(json_object_get(root, "rules")), CLI_RULES);
+    cr_assert_str_eq(json_string_value(json_object_get(json_object_get(root, "rules"), "eviction")),
+                     "spill");
     json_decref(root);
     rt_buffer_deinit(&buffer);
 }
