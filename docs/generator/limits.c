@@ -9,6 +9,7 @@
 #include "coordinator/watch.h"
 #include "esi-client/direct.h"
 #include "esi-client/locks.h"
+#include "esi-client/options.h"
 #include "esi-client/retry.h"
 #include "esi-client/script.h"
 #include "esi-client/service.h"
@@ -169,6 +170,9 @@ static const struct limit in_scripts[] = {
      "a parse error"},
     {"key and value together, expanded", ESI_SCRIPT_EXPANDED_MAX, BYTES, "esi-client/script.c",
      "a parse error"},
+    {"scripts of one run under a planner", ESI_PLANNER_LIVE_MAX, COUNT, "esi-client/options.c",
+     "exit code 2"},
+    {"keys of `--blocked`", ESI_OPTIONS_BLOCKED_MAX, COUNT, "esi-client/options.c", "exit code 2"},
 };
 
 static const struct limit in_the_esi_service[] = {
