@@ -54,7 +54,7 @@ def main():
     loader = unittest.TestLoader()
     module = sys.modules["__main__"]
     if len(sys.argv) > 1:
-        suites = [loader.loadTestsFromName(name, module) for name in sys.argv[1:]]
+        suites = [loader.loadTestsFromNames(sys.argv[1:], module)]
     else:
         suites = [loader.loadTestsFromTestCase(case) for case in _classes(module)]
     result = TapResult()
