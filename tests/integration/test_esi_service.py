@@ -14,9 +14,6 @@ import tap
 from cluster import DEADLINE_S, Service, binary, run, wait_until
 
 try:
-    import grpc
-
-    import api
     from fleet import Fleet
     from fleet_case import FleetCase
     from test_shell import Terminal
@@ -270,6 +267,20 @@ class Console(ServeCase):
         self.assertIn(status["would_place"], ("a", "b"))
         self.assertEqual(serve.esis()[waiter]["state"], "blocked")
 
+    def test_c83_status_waits_for_no_delay(self):
+        """Fewer lines are over, of 10 s each, than status was asked meanwhile."""
+        cluster = self.fleet("--delay-ms", 10000, instances="")
+        serve = Serve(cluster.coordinator, "--planner", "fifo")
+        self.addCleanup(serve.close)
+        serve.wait_ready()
+        number = serve.submit("long.esi", "GET c83:long\n" * LONG)
+        serve.wait_state(number, "running")
+        for _ in range(4):
+            self.assertIsNone(serve.cli("status", "c83:long", timeout="60s")["value"])
+        esi = serve.esis()[number]
+        self.assertEqual(esi["state"], "running")
+        self.assertLess(esi["ok"], 4)
+
     def test_c86_deadlock_has_those_in_circles_and_no_others(self):
         serve = self.serve("--planner", "fifo", "--blocked", "c86:1,c86:2")
         one = serve.submit("one.esi", "GET c86:x\nGET c86:1\nGET c86:y\n")
@@ -388,24 +399,6 @@ class Life(ServeCase):
         error = serve.cli("submit", path, code=2)["error"]
         self.assertEqual((error["reason"], error["applied"]), ("INVALID_FIELD", "NO"))
         self.assertIn("2:6", error["message"])
-
-    def test_health_and_reflection(self):
-        serve = self.serve()
-        channel = grpc.insecure_channel(serve.address)
-        self.addCleanup(channel.close)
-        stub = api.esi_pb2_grpc.EsiServiceStub(channel)
-        listed = stub.List(api.esi_pb2.EsiServiceListRequest(), timeout=10)
-        self.assertEqual((listed.planner, listed.paused, len(listed.esis)), ("parallel", False, 0))
-        submitted = stub.Submit(api.esi_pb2.EsiServiceSubmitRequest(
-            name="python", script=b"GET python\nSET python v\nSTORE python\n"), timeout=10)
-        ended = stub.Status(api.esi_pb2.EsiServiceStatusRequest(id=submitted.esi.id, wait=True),
-                            timeout=DEADLINE_S)
-        self.assertEqual(ended.esi.end, api.esi_pb2.ESI_END_OK)
-        self.assertEqual(self.status("python").value, b"v")
-        with self.assertRaises(grpc.RpcError) as caught:
-            stub.Kill(api.esi_pb2.EsiServiceKillRequest(id=77), timeout=10)
-        routing, _ = api.routing_error(caught.exception)
-        self.assertEqual(routing.reason, "ESI_UNKNOWN")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The client is that of the integration tests (api.py, fleet.py), which is made of nothing but the
 public API; the steps are those of scenario.mjs, which the JavaScript clients run.
 """
+import importlib
 import pathlib
 import signal
 import subprocess
@@ -14,13 +15,16 @@ INTEGRATION = str(pathlib.Path(__file__).resolve().parent.parent / "integration"
 sys.path.insert(0, INTEGRATION)
 GRPC_PROTO = "/usr/share/grpc-proto"
 COORDINATOR_SERVICE = "redistinto.v1.CoordinatorService"
+ESI_SERVICE = "redistinto.v1.EsiService"
 
 import tap  # noqa: E402
 
 try:
     import grpc
+    from google.protobuf import descriptor_pb2
 
     import api
+    from cluster import DEADLINE_S, Service
     from fleet import APPLIED_NO, Fleet, Owner, common, instance_pb, pb
     MISSING = None
 except unittest.SkipTest as skip:
@@ -29,17 +33,17 @@ except ImportError as missing:
     MISSING = f"python3 module {missing.name} is missing"
 
 
-def health_stubs():
-    """health_pb2 and its stubs, generated like any other client's."""
+def stubs(name, module):
+    """The messages and stubs of a standard service, generated like any other client's."""
     with tempfile.TemporaryDirectory(prefix="redistinto-stubs-") as out:
-        subprocess.run([sys.executable, "-m", "grpc_tools.protoc",
-                        f"-I{GRPC_PROTO}/grpc/health/v1", f"--python_out={out}",
-                        f"--grpc_python_out={out}", "health.proto"], check=True)
+        subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{GRPC_PROTO}/grpc/{name}/v1",
+                        f"--python_out={out}", f"--grpc_python_out={out}", f"{module}.proto"],
+                       check=True)
         sys.path.insert(0, out)
-        import health_pb2
-        import health_pb2_grpc
+        messages = importlib.import_module(f"{module}_pb2")
+        services = importlib.import_module(f"{module}_pb2_grpc")
         sys.path.remove(out)
-    return health_pb2, health_pb2_grpc
+    return messages, services
 
 
 @unittest.skipIf(MISSING, MISSING)
@@ -248,7 +252,7 @@ class Health(unittest.TestCase):
     """grpc.health.v1 while the servers drain."""
 
     def watch_through_drain(self, fleet, name, address, service):
-        health_pb2, health_pb2_grpc = health_stubs()
+        health_pb2, health_pb2_grpc = stubs("health", "health")
         with grpc.insecure_channel(address) as channel:
             watch = health_pb2_grpc.HealthStub(channel).Watch(
                 health_pb2.HealthCheckRequest(service=service))
@@ -273,6 +277,85 @@ class Health(unittest.TestCase):
             routing, _ = api.routing_error(caught.exception)
             self.assertEqual((caught.exception.code(), routing.reason),
                              (grpc.StatusCode.UNAVAILABLE, "DRAINING"))
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Esis(unittest.TestCase):
+    """EsiService, beside a cluster of one instance."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = cls.enterClassContext(Fleet(instances="a"))
+        cls.service = Service("redistinto-esi", "serve", "--planner", "fifo", "--listen",
+                              "127.0.0.1:0", "--coordinator", cls.fleet.coordinator,
+                              directory=cls.fleet.directory)
+        cls.addClassCleanup(cls.service.kill)
+        channel = grpc.insecure_channel(cls.service.wait_ready().address)
+        cls.channel = cls.enterClassContext(channel)
+        cls.stub = api.esi_pb2_grpc.EsiServiceStub(cls.channel)
+
+    def submit(self, name, script):
+        return self.stub.Submit(api.esi_pb2.EsiServiceSubmitRequest(name=name, script=script),
+                                timeout=10).esi.id
+
+    def wait(self, number):
+        return self.stub.Status(api.esi_pb2.EsiServiceStatusRequest(id=number, wait=True),
+                                timeout=DEADLINE_S).esi
+
+    def test_a_script_is_handed_over_and_waited_for(self):
+        number = self.submit("python", b"GET esi:p\nSET esi:p v\nSTORE esi:p\n")
+        ended = self.wait(number)
+        self.assertEqual((ended.name, ended.end, ended.n_ok),
+                         ("python", api.esi_pb2.ESI_END_OK, 3))
+        self.assertEqual(self.fleet.status(b"esi:p").value, b"v")
+        listed = self.stub.List(api.esi_pb2.EsiServiceListRequest(), timeout=10)
+        self.assertEqual((listed.planner, listed.paused), ("fifo", False))
+        self.assertIn(number, [esi.id for esi in listed.esis])
+
+    def test_one_is_blocked_and_unblocked_while_paused(self):
+        self.stub.Pause(api.esi_pb2.EsiServicePauseRequest(), timeout=10)
+        number = self.submit("blocked", b"GET esi:own\nSTORE esi:own\n")
+        other = self.submit("other", b"GET esi:other\nSTORE esi:other\n")
+        for esi in (number, other):
+            self.stub.Block(api.esi_pb2.EsiServiceBlockRequest(key=b"esi:k", id=esi), timeout=10)
+        waiting = self.stub.List(api.esi_pb2.EsiServiceListRequest(waits_for=b"esi:k"), timeout=10)
+        self.assertEqual([esi.id for esi in waiting.esis], [other])
+        woken = self.stub.Unblock(api.esi_pb2.EsiServiceUnblockRequest(key=b"esi:k"), timeout=10)
+        self.assertEqual((woken.woken, woken.n_waiting), (other, 0))
+        found = self.stub.Deadlock(api.esi_pb2.EsiServiceDeadlockRequest(), timeout=10)
+        self.assertEqual(list(found.esis), [])
+        self.stub.Resume(api.esi_pb2.EsiServiceResumeRequest(), timeout=10)
+        for esi in (number, other):
+            self.assertEqual(self.wait(esi).end, api.esi_pb2.ESI_END_OK)
+
+    def test_details_of_a_failed_call(self):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.stub.Kill(api.esi_pb2.EsiServiceKillRequest(id=1 << 40), timeout=10)
+        routing, _ = api.routing_error(caught.exception)
+        self.assertEqual((caught.exception.code(), routing.reason, routing.applied),
+                         (grpc.StatusCode.NOT_FOUND, "ESI_UNKNOWN", APPLIED_NO))
+
+    def test_health(self):
+        health_pb2, health_pb2_grpc = stubs("health", "health")
+        stub = health_pb2_grpc.HealthStub(self.channel)
+        for service in ("", ESI_SERVICE):
+            answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10)
+            self.assertEqual(answer.status, health_pb2.HealthCheckResponse.SERVING)
+
+    def test_reflection_describes_every_method(self):
+        messages, services = stubs("reflection", "reflection")
+        stub = services.ServerReflectionStub(self.channel)
+        listed, described = stub.ServerReflectionInfo(iter([
+            messages.ServerReflectionRequest(list_services=""),
+            messages.ServerReflectionRequest(file_containing_symbol=ESI_SERVICE)]), timeout=10)
+        names = {service.name for service in listed.list_services_response.service}
+        self.assertEqual({name for name in names if name.startswith("redistinto")}, {ESI_SERVICE})
+        files = [descriptor_pb2.FileDescriptorProto.FromString(text) for text in
+                 described.file_descriptor_response.file_descriptor_proto]
+        methods = {method.name for file in files for service in file.service
+                   for method in service.method if service.name == "EsiService"}
+        expected = api.esi_pb2.DESCRIPTOR.services_by_name["EsiService"].methods_by_name
+        self.assertEqual(methods, set(expected))
 
 
 if __name__ == "__main__":
