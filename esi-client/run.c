@@ -6,16 +6,15 @@
 #include "esi-client/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "esi-client/planned.h"
 #include "esi-client/report.h"
 #include "esi-client/run_report.h"
 #include "esi-client/runner.h"
+#include "esi-client/script_file.h"
 #include "esi-client/text.h"
 #include "runtime/base/alloc.h"
 #include "runtime/host/host.h"
@@ -361,57 +360,15 @@ static void after_step(void *ctx)
 
 /* ---- reading scripts ---- */
 
-static enum rt_code read_all(int fd, const char *path, struct rt_buffer *text, struct rt_error *err)
-{
-    char chunk[16384];
-    ssize_t n_read;
-
-    while ((n_read = read(fd, chunk, sizeof(chunk))) != 0) {
-        if (n_read < 0 && errno == EINTR)
-            continue;
-        if (n_read < 0)
-            return rt_fail_errno(err, errno, "reading %s", path);
-        if (text->size + (size_t)n_read > ESI_SCRIPT_SIZE_MAX)
-            return rt_fail(err, RT_INVALID_ARGUMENT, "%s is larger than %d bytes", path,
-                           ESI_SCRIPT_SIZE_MAX);
-        rt_buffer_append(text, rt_bytes_of(chunk, (size_t)n_read));
-    }
-    return RT_OK;
-}
-
-static enum rt_code read_file(const char *path, struct rt_buffer *text, struct rt_error *err)
-{
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum rt_code code;
-
-    if (fd < 0)
-        return rt_fail_errno(err, errno, "%s", path);
-    code = read_all(fd, path, text, err);
-    if (!is_stdin)
-        (void)close(fd);
-    return code;
-}
-
 static enum rt_code load_script(const char *path, enum model_dialect dialect,
                                 struct esi_script **ret_script)
 {
-    struct esi_script_errors *errors = rt_xalloc(sizeof(*errors));
-    struct rt_buffer text = {0};
-    struct rt_error err = RT_ERROR_INIT;
-    enum rt_code code = read_file(path, &text, &err);
+    struct rt_buffer said = {0};
+    enum rt_code code = esi_script_file_load(path, dialect, ret_script, &said);
 
-    if (code == RT_OK)
-        code = esi_script_parse(path, rt_buffer_bytes(&text), dialect, ret_script, errors, &err);
-    if (code != RT_OK && errors->n_errors > 0) {
-        rt_buffer_reset(&text);
-        esi_script_errors_format(path, errors, &text);
-        (void)fwrite(text.data, 1, text.size, stderr);
-    } else if (code != RT_OK) {
-        (void)fprintf(stderr, "redistinto-esi: %s\n", err.message);
-    }
-    rt_buffer_deinit(&text);
-    (void)rt_free(errors);
+    if (code != RT_OK)
+        (void)fwrite(said.data, 1, said.size, stderr);
+    rt_buffer_deinit(&said);
     return code;
 }
 

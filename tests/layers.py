@@ -56,7 +56,7 @@ SHELL_FILES = {
     "instance": {"main.c", "server.c", "server.h", "options.c", "options.h"},
     "esi-client": {"client.c", "client.h", "main.c", "output.c", "output.h", "planned.c",
                    "planned.h", "run.c", "run.h", "run_report.c", "run_report.h",
-                   "serve.c", "serve.h", "options.c", "options.h"},
+                   "script_file.c", "script_file.h", "serve.c", "serve.h", "options.c", "options.h"},
 }
 # beginning of an include -> who may use it
 LIBRARIES = {
