@@ -259,6 +259,26 @@ static void answer_list(struct esi_service *service, struct model_call *call, co
     answer(service, call);
 }
 
+/* One page of those that wait for the key, in their order, behind `after`; from the first when that
+ * one waits no more. Returns how many it has. */
+static size_t page_of_waiters(const struct esi_service *service,
+                              const struct model_esi_list_request *request, size_t max,
+                              uint32_t *ret_ids, bool *ret_more)
+{
+    uint32_t ids[MODEL_PAGE_MAX];
+    size_t n_ids = esi_planner_waiters(service->planner, request->waits_for, ids, MODEL_PAGE_MAX);
+    size_t first = 0;
+    size_t n;
+
+    for (size_t i = 0; i < n_ids && first == 0; i++)
+        if (ids[i] == request->after)
+            first = i + 1;
+    *ret_more = n_ids - first > max;
+    n = *ret_more ? max : n_ids - first;
+    memcpy(ret_ids, ids + first, n * sizeof(*ids));
+    return n;
+}
+
 static void on_list(struct esi_service *service, struct model_call *call)
 {
     const struct model_esi_list_request *request = &call->request.esi_list;
@@ -268,9 +288,7 @@ static void on_list(struct esi_service *service, struct model_call *call)
     bool more = false;
 
     if (request->waits_for.size > 0) {
-        n = esi_planner_waiters(service->planner, request->waits_for, ids, max);
-        more = n > max;
-        n = more ? max : n;
+        n = page_of_waiters(service, request, max, ids, &more);
     } else {
         for (const struct esi_job *job = service->jobs; job && !more; job = job->hh.next) {
             if (job->id <= request->after)

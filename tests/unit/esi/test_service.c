@@ -652,6 +652,36 @@ Test(service, list_page_by_page)
     finish();
 }
 
+/* One page of those that wait for k, one a page: its number, or 0. */
+static uint64_t next_waiter(uint64_t after, bool more)
+{
+    struct model_call *list = model_call_new(MODEL_CALL_ESI_LIST);
+    const struct model_esi_list_response *listed = &list->response.esi_list;
+    uint64_t id;
+
+    list->request.esi_list = (struct model_esi_list_request){
+        .waits_for = RT_BYTES_LITERAL("k"), .after = after, .page_size = 1};
+    (void)answered(send(list), MODEL_REASON_NONE);
+    cr_assert_leq(listed->n_esis, 1);
+    cr_assert_eq(listed->more, more);
+    id = listed->n_esis > 0 ? listed->esis[0].id : 0;
+    (void)model_call_free(list);
+    return id;
+}
+
+Test(service, waiters_page_by_page)
+{
+    block_2_on_k();
+    (void)submit("GET x\n");
+    open(3);
+    ask(MODEL_CALL_ESI_BLOCK, 3, "k", MODEL_REASON_NONE);
+    cr_assert_eq(next_waiter(0, true), 2);
+    cr_assert_eq(next_waiter(2, false), 3);
+    cr_assert_eq(next_waiter(3, false), 0);
+    cr_assert_eq(next_waiter(1, true), 2, "who waits no more begins anew");
+    finish();
+}
+
 /* ---- ends ---- */
 
 Test(service, callers_that_go_away)
