@@ -117,7 +117,19 @@ void esi_service_plan(struct esi_service *service)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-static struct esi_line line_of(const struct esi_result *result, bool is_last)
+/* PUT gives its lock back when it has one. */
+static enum esi_line_kind kind_of_put(const struct esi_service *service, const struct esi_job *job,
+                                      const struct esi_result *result)
+{
+    uint32_t holder;
+
+    return esi_planner_holder(service->planner, result->statement.key, &holder) && holder == job->id
+               ? ESI_LINE_FREED
+               : ESI_LINE_DONE;
+}
+
+static struct esi_line line_of(const struct esi_service *service, const struct esi_job *job,
+                               const struct esi_result *result, bool is_last)
 {
     struct esi_line line = {.key = result->statement.key, .is_last = is_last};
 
@@ -131,8 +143,10 @@ static struct esi_line line_of(const struct esi_result *result, bool is_last)
         line.kind = ESI_LINE_GOT;
         break;
     case MODEL_STATEMENT_STORE:
-    case MODEL_STATEMENT_PUT:
         line.kind = ESI_LINE_FREED;
+        break;
+    case MODEL_STATEMENT_PUT:
+        line.kind = kind_of_put(service, job, result);
         break;
     case MODEL_STATEMENT_SET:
     case MODEL_STATEMENT_READ:
@@ -164,7 +178,7 @@ static void on_line_result(struct esi_service *service, struct esi_job *job,
     }
     job->runs = ESI_RUNS_NOT;
     job->n_ok += result->outcome == ESI_OUTCOME_OK && result->statement.line > 0;
-    line = line_of(result, is_last);
+    line = line_of(service, job, result, is_last);
     tell_planner(service, job, &line);
 }
 

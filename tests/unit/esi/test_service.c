@@ -478,6 +478,30 @@ Test(service, c77_block_on_a_held_key_queues)
     finish();
 }
 
+/* Under `locking = none` anybody writes. */
+Test(service, a_put_frees_no_lock_of_another)
+{
+    begin(ESI_POLICY_PARALLEL);
+    for (uint64_t id = 1; id <= 3; id++) {
+        (void)submit("GET k\nGET x\nGET y\n");
+        open(id);
+        expect_order(ESI_SERVICE_GRANT, id);
+    }
+    ask(MODEL_CALL_ESI_PAUSE, 0, NULL, MODEL_REASON_NONE);
+    done(1, MODEL_STATEMENT_GET, "k", 1);
+    done(2, MODEL_STATEMENT_PUT, "k", 1);
+    done(3, MODEL_STATEMENT_GET, "x", 1);
+    ask(MODEL_CALL_ESI_BLOCK, 3, "k", MODEL_REASON_NONE);
+    expect_state(3, MODEL_ESI_BLOCKED);
+    expect_no_order();
+    ask(MODEL_CALL_ESI_RESUME, 0, NULL, MODEL_REASON_NONE);
+    expect_order(ESI_SERVICE_GRANT, 1);
+    expect_order(ESI_SERVICE_GRANT, 2);
+    done(1, MODEL_STATEMENT_PUT, "k", 2);
+    expect_state(3, MODEL_ESI_RUNNING);
+    finish();
+}
+
 Test(service, c77_block_of_a_running_esi_takes_effect_after_its_line)
 {
     struct model_call *block = new_call(MODEL_CALL_ESI_BLOCK, 1, "k");
