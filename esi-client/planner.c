@@ -294,6 +294,11 @@ enum rt_code esi_planner_block(struct esi_planner *planner, struct rt_bytes name
     if (esi->wait.key)
         return rt_fail(err, RT_FAILED_PRECONDITION, "ESI %u waits for a key already", (unsigned)id);
     key = esi_keys_obtain(&planner->keys, name);
+    /* Asked for again, as by a GET: nobody waits for itself. */
+    if (key->holder == esi->plan.id) {
+        *ret_effect = ESI_BLOCK_ASSIGNED;
+        return RT_OK;
+    }
     if (is_free_for(key, esi)) {
         esi_plan_take_key(planner, key, esi);
         *ret_effect = ESI_BLOCK_ASSIGNED;

@@ -124,7 +124,7 @@ struct esi_event {
 };
 
 enum esi_block {
-    ESI_BLOCK_ASSIGNED,    /* the key was free and is the ESI's own: its session has to lock it */
+    ESI_BLOCK_ASSIGNED,    /* the key is the ESI's own, now or since before: its session locks it */
     ESI_BLOCK_QUEUED,      /* the ESI waits for it now */
     ESI_BLOCK_AT_BOUNDARY, /* it will when its line is done */
 };
@@ -173,8 +173,8 @@ RT_MUST_USE enum rt_code esi_planner_kill(struct esi_planner *planner, uint32_t 
                                           struct rt_error *err);
 
 /* Makes the ESI wait for the key as if a line of it had asked, or gives it the key when that is
- * free. It goes on behind the line where it was when it is woken. NOT_FOUND: no such ESI;
- * FAILED_PRECONDITION: it has finished, is ending or waits already. */
+ * free; its own it keeps. It goes on behind the line where it was when it is woken. NOT_FOUND: no
+ * such ESI; FAILED_PRECONDITION: it has finished, is ending or waits already. */
 RT_MUST_USE enum rt_code esi_planner_block(struct esi_planner *planner, struct rt_bytes key,
                                            uint32_t id, enum esi_block *ret_effect,
                                            struct rt_error *err);

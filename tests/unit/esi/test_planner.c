@@ -647,6 +647,26 @@ Test(planner, c76_a_free_key_is_assigned_and_does_not_block)
     play_deinit(&play);
 }
 
+Test(planner, c76_a_key_of_its_own_stays_its_own)
+{
+    enum esi_block effect = ESI_BLOCK_QUEUED;
+    uint32_t holder = 0;
+    uint32_t circle[1] = {0};
+    struct play play;
+
+    play_init(&play, ESI_POLICY_FIFO, 5);
+    (void)add_script(&play, holds);
+    run_lines(&play, 1);
+    cr_assert_eq(esi_planner_block(play.planner, key_of("k"), 1, &effect, NULL), RT_OK);
+    cr_expect_eq(effect, ESI_BLOCK_ASSIGNED);
+    expect_state(&play, 1, ESI_PLAN_RUNNING);
+    cr_expect(esi_planner_holder(play.planner, key_of("k"), &holder));
+    cr_expect_eq(holder, 1);
+    expect_waiters(&play, "k", 0);
+    cr_expect_eq(esi_planner_deadlock(play.planner, circle, 1), 0);
+    play_deinit(&play);
+}
+
 Test(planner, c77_a_held_key_queues_one_that_runs_at_its_next_boundary)
 {
     const struct esi_line done = {.kind = ESI_LINE_DONE};

@@ -360,10 +360,12 @@ static bool model_block(struct naive *m, int key, int id, enum esi_block *ret_ef
 
     if (!is_live(m, id) || m->esis[id].waits_for != NOBODY)
         return false;
+    *ret_effect = ESI_BLOCK_ASSIGNED;
+    if (m->keys[key].holder == id)
+        return true;
     if (m->keys[key].holder == NOBODY && waiter_after(m, key, 0) == NOBODY &&
         (woken == NOBODY || woken == id)) {
         give_key(m, key, id);
-        *ret_effect = ESI_BLOCK_ASSIGNED;
         return true;
     }
     start_waiting(m, id, key, false);
