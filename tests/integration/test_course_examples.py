@@ -26,12 +26,13 @@ class Distribution(unittest.TestCase):
         """Of each script, run one after the other."""
         with Cluster("--config", FOLDER / "distribution.ini", "--distribution", rule,
                      instances=2) as cluster:
-            found = []
-            for path in sorted(FOLDER.glob("distribution-*.esi")):
-                script = Script(cluster.coordinator, [path]).wait()
-                self.assertEqual(script.code, 0, script.outcomes())
-                found.append(places(script).replace("instance-", ""))
-            self.assertEqual(tuple(found), expected)
+            paths = sorted(FOLDER.glob("distribution-*.esi"))
+            run = Script(cluster.coordinator, paths, "--config",
+                         FOLDER / "distribution.ini").wait()
+            self.assertEqual(run.code, 0, run.outcomes())
+            self.assertEqual([r["script"] for r in run.results],
+                             sorted(r["script"] for r in run.results), "one after the other")
+            self.assertEqual(places(run).replace("instance-", ""), "".join(expected))
 
     def test_equitable_load(self):
         self.assert_places("equitable-load", "1212", "1212", "1212")
