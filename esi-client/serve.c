@@ -261,7 +261,8 @@ static struct place *find_place(const struct serve *serve, uint32_t id)
 
 /* ---- output ---- */
 
-/* Results that nobody reads are no reason to stop what others wait for. */
+/* A reader that went away is no reason to stop what others wait for; one that does not read is: the
+ * loop waits for it. */
 static void print(struct serve *serve, struct rt_buffer *line)
 {
     if (!serve->has_output_failed &&
