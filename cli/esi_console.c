@@ -27,6 +27,11 @@ struct console {
 
 static const char *const own_words[] = {"help", "quit"};
 
+static bool is_own(const char *word)
+{
+    return strcmp(word, own_words[0]) == 0 || strcmp(word, own_words[1]) == 0;
+}
+
 static bool is_typed(const struct console *console)
 {
     return cli_shell_input_is_terminal(console->input);
@@ -174,9 +179,11 @@ static void on_line(struct console *console, struct rt_bytes line)
         return;
     if (n > CLI_ESI_CONSOLE_WORDS_MAX)
         refuse(console, "a line has at most 8 words");
-    else if (strcmp(words[0], "help") == 0 && n == 1)
+    else if (is_own(words[0]) && n > 1)
+        refuse(console, "nothing comes behind help or quit");
+    else if (strcmp(words[0], "help") == 0)
         print_help(console);
-    else if (strcmp(words[0], "quit") == 0 && n == 1)
+    else if (strcmp(words[0], "quit") == 0)
         console->is_over = true;
     else
         run_action(console, words);

@@ -309,7 +309,7 @@ class Console(ServeCase):
         done = subprocess.run(
             [binary("redistinto"), "--coordinator", self.cluster.coordinator, "esi", "console",
              "--esi", serve.address], input=b"pausar\n\n# a remark\nlistar\nfly\nstatus pipe:k\n"
-                                            b"quit\npause\n",
+                                            b"quit now\nquit\npause\n",
             capture_output=True, check=False, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 1, done.stderr)
         lines = done.stdout.decode().splitlines()
@@ -318,6 +318,7 @@ class Console(ServeCase):
         self.assertIn("locked by    (nobody)", lines)
         self.assertEqual(lines.count("paused"), 1)
         self.assertIn("unknown action 'fly'", done.stderr.decode())
+        self.assertIn("nothing comes behind help or quit", done.stderr.decode())
 
 
 class OnATerminal(ServeCase):
