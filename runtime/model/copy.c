@@ -153,17 +153,23 @@ static struct rt_bytes *only_bytes_of(struct model_request *request)
     }
 }
 
+static void copy_registry_request(struct copier *copier, struct model_request *copy)
+{
+    if (copy->kind == MODEL_CALL_RECONCILE)
+        copy_reconcile_request(copier, &copy->reconcile);
+    else if (copy->kind == MODEL_CALL_RENEW)
+        copy_renew_request(copier, &copy->renew);
+    else
+        copy_pull_rows_request(copier, &copy->pull_rows);
+}
+
 static void copy_request(struct copier *copier, struct model_request *copy)
 {
     switch (copy->kind) {
     case MODEL_CALL_RECONCILE:
-        copy_reconcile_request(copier, &copy->reconcile);
-        break;
     case MODEL_CALL_RENEW:
-        copy_renew_request(copier, &copy->renew);
-        break;
     case MODEL_CALL_PULL_ROWS:
-        copy_pull_rows_request(copier, &copy->pull_rows);
+        copy_registry_request(copier, copy);
         break;
     case MODEL_CALL_SET:
     case MODEL_CALL_STORE:
